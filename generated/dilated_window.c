@@ -63,17 +63,17 @@ extern int dilated_window_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* a copy for every caller would only double the compile time */
+#else /* without optimisation, inlining would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
-struct call { /* the arguments of a call, which all threads share */
+struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct dilated_window_params *params;
     const float *q;
@@ -88,7 +88,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 
-/* Waits until `*number` is at least `to`. A different thread raises the number. */
+/* Waits until another thread has raised `*number` to at least `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -96,24 +96,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
 #endif
     }
 }
 
-/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
-   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
+/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
+   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
+   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
-    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
-    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
 
-/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -121,8 +123,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
-   pass_segment lets the next segment continue. */
+/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
+   added, and pass_segment says that `segment` has. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -133,7 +135,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the other threads. */
+/* Waits until all threads on the head have called it. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -171,8 +173,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
-   NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -189,7 +191,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -199,7 +201,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -209,7 +211,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -226,7 +228,8 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -255,7 +258,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -272,7 +276,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -283,8 +288,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -299,8 +304,8 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -310,7 +315,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -320,14 +325,14 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -361,7 +366,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -369,12 +374,12 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 16 rows to prefetch, or NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -391,7 +396,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     store_v4(c, lane_sums_v4(t));
 }
 
-/* columns_v4 for any number of rows. */
+/* columns_v4 for any number of rows of a. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -399,8 +404,9 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching: with fewer than 9 rows the hardware does it. With more, each row prefetches its share of the
-       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
+    /* Prefetching of b: with fewer than 9 rows of a, the hardware does it. With more, each row of a prefetches
+       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
+       prefetches all of them. */
     const float *const ahead = b + 32 * b_row;
     const int asks = rows >= 9;
     int64_t r = 0;
@@ -413,14 +419,15 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
-   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* the row of a stays in registers */
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -429,8 +436,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -444,8 +451,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -473,7 +480,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -505,15 +512,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -527,7 +535,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* A product whose b is in a cache: nothing is prefetched. */
+/* The product for a b that is in a cache, without prefetching. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -536,8 +544,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* dot_v4 with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
-   `width` numbers, for a later product. */
+/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -565,7 +573,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -576,8 +584,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
-   takes 128 lanes at once, and so reads b in the order of memory. */
+/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -598,7 +606,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -615,9 +623,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_v4, so that they round as there. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -638,7 +645,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     }
 }
 
-/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
@@ -673,7 +680,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -732,7 +739,7 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     }
     {
         const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* every j that is i0 + n_k - n_q modulo 2 */
+        /* every j congruent to i0 + n_k - n_q modulo 2 */
         const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
             i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
@@ -1104,7 +1111,7 @@ TARGET_v4 APART void dilated_window_few_queries_v4(const struct call *call, int6
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4 static void dilated_window_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -1164,7 +1171,7 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -1180,7 +1187,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1189,7 +1196,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -1198,7 +1205,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 8 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -1213,7 +1220,8 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1236,7 +1244,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1253,7 +1262,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1264,8 +1274,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1280,8 +1290,8 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -1291,7 +1301,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -1301,14 +1311,14 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1339,7 +1349,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -1347,12 +1357,12 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 8 rows to prefetch, or NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -1369,7 +1379,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b: two columns at a time, with their sums in registers. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1396,7 +1406,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* columns_v3 for any number of rows. */
+/* columns_v3 for any number of rows of a. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -1413,14 +1423,15 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 8 terms. b comes
-   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* the row of a stays in registers */
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
@@ -1429,8 +1440,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1444,8 +1455,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1473,7 +1484,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1505,15 +1516,16 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1527,8 +1539,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
-   `width` numbers, for a later product. */
+/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1556,7 +1568,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -1567,8 +1579,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
-   takes 64 lanes at once, and so reads b in the order of memory. */
+/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1585,7 +1597,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* few rows: a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -1594,7 +1606,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1611,9 +1623,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_v3, so that they round as there. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -1634,7 +1645,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     }
 }
 
-/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
@@ -1669,7 +1680,7 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1728,7 +1739,7 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     }
     {
         const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* every j that is i0 + n_k - n_q modulo 2 */
+        /* every j congruent to i0 + n_k - n_q modulo 2 */
         const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
             i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
@@ -2105,7 +2116,7 @@ TARGET_v3 APART void dilated_window_few_queries_v3(const struct call *call, int6
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v3 static void dilated_window_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -2162,7 +2173,7 @@ static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -2178,7 +2189,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -2186,7 +2197,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -2194,7 +2205,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 4 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -2206,7 +2217,8 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2223,7 +2235,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2240,7 +2253,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2251,8 +2265,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -2267,8 +2281,8 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -2278,7 +2292,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -2287,14 +2301,14 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2324,7 +2338,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2332,12 +2346,12 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 4 rows to prefetch, or NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -2354,8 +2368,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b: two columns at a time,
-   with their sums in registers. */
+/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2381,7 +2394,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* columns_any for any number of rows. */
+/* columns_any for any number of rows of a. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2398,14 +2411,15 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 4 terms. b comes
-   from memory. It is prefetched 64 rows ahead (0: by the hardware) for one row of a, else 64 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
+   hardware); with more, 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* the row of a stays in registers */
         fetch_any(4, steps, b + 64 * b_row, b_row);
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -2415,9 +2429,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
-   because
-   rounding errors grow with the number of terms. */
+/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2431,8 +2444,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2460,7 +2473,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -2492,15 +2505,16 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2514,8 +2528,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
-   `width` numbers, for a later product. */
+/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -2543,7 +2557,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -2554,8 +2568,9 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
-   takes 32 lanes at once, and so reads b in the order of memory. */
+/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
+   and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2572,7 +2587,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* few rows: a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -2581,7 +2596,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2598,9 +2613,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_any, so that they round as there. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_any, so the result is rounded equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2621,7 +2635,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     }
 }
 
-/* The products of the code below, each compiled once: dot_any with its constant arguments. */
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
@@ -2656,7 +2670,7 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void dilated_window_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2715,7 +2729,7 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     }
     {
         const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* every j that is i0 + n_k - n_q modulo 2 */
+        /* every j congruent to i0 + n_k - n_q modulo 2 */
         const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
             i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
@@ -3093,7 +3107,7 @@ APART void dilated_window_few_queries_any(const struct call *call, int64_t task,
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 static void dilated_window_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
@@ -3127,29 +3141,29 @@ static void dilated_window_few_any(const struct call *call, int64_t task, struct
     synchronise(part);
 }
 
-/* ==== which of them this machine runs ==== */
+/* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
     int64_t apart; /* the distance between neighbouring queries of a task, in positions */
-    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
 /* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
    lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
-   queries of all heads that share keys. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
+   is small, the version has keys in the lanes. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
@@ -3174,8 +3188,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
-   problem has memory for saved numbers of each query. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
+   there are more than 16 queries, or if the call must save values for backward. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -3189,9 +3203,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
-   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
-   A call uses more threads than processors only if the workspace is large enough for them. */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3202,6 +3215,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -3215,8 +3229,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
-   for `threads` threads, the number that was requested. */
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -3244,8 +3258,7 @@ int dilated_window_params_init(struct dilated_window_params *params, uint64_t se
     return 0;
 }
 
-/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
-   queries. */
+/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
@@ -3270,24 +3283,24 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* This is the state of a call that threads work on. */
+/* A call that is running, as all its threads see it. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
-    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* the bytes of the workspace for each thread */
+    size_t bytes; /* bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
+/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls `on`, which takes a struct work, in all threads at once. */
+/* Calls on(w) in all threads of the call at the same time. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -3319,13 +3332,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
-   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -3342,7 +3355,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
-    /* from the first query of a task to that of the next with the same remainder */
+    /* a task has every `apart`-th query of this number of positions, so `apart` tasks cover them */
     const int64_t far = this->tile * this->apart;
     tasks *= far > 0 ? (positions + far - 1) / far * this->apart : 1;
     work.tasks = work.alone = tasks;

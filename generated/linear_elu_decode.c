@@ -59,26 +59,26 @@ extern int linear_elu_decode_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* a copy for every caller would only double the compile time */
+#else /* without optimisation, inlining would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
-struct call { /* the arguments of a call, which all threads share */
+struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct linear_elu_decode_params *params;
     const float *q;
     const float *k;
     const float *v;
     float *out;
-    unsigned char *kept; /* the sums of every head in the caller's state; NULL: there is no state */
-    int64_t start, summed; /* the first position of the sequence, and the end of the keys that are summed */
-    const unsigned char *folded; /* `kept` of the state, of p.n_k keys, that is folded into this one */
+    unsigned char *kept; /* the sums of all heads in the caller's state; NULL: the call has no state */
+    int64_t start, summed; /* the position of the sequence's first token; the sums contain the keys before `summed` */
+    const unsigned char *folded; /* the sums of a second state, over p.n_k keys, which are added to `kept` */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -86,7 +86,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Numbers of bytes for sizes that are not checked yet: SIZE_MAX means too many, or a negative size. */
+/* Sizes in bytes that cannot overflow: bytes_times and bytes_plus return SIZE_MAX instead, and for negative sizes. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -100,7 +100,7 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 
-/* Waits until `*number` is at least `to`. A different thread raises the number. */
+/* Waits until another thread has raised `*number` to at least `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -108,24 +108,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
 #endif
     }
 }
 
-/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
-   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
+/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
+   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
+   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
-    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
-    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
 
-/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -133,8 +135,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
-   pass_segment lets the next segment continue. */
+/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
+   added, and pass_segment says that `segment` has. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -145,7 +147,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the other threads. */
+/* Waits until all threads on the head have called it. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -182,8 +184,8 @@ TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 TARGET_v4 INLINE vec_v4 min_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b < a), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
-   NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -200,7 +202,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r has a small
+   rounding error. NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
 {
     x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
@@ -210,7 +213,7 @@ TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
     return exp2_v4(r * 1.44269504f) * exp2_v4(n);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -220,7 +223,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -249,7 +253,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -266,7 +271,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -277,8 +283,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -293,8 +299,8 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -304,14 +310,14 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -342,8 +348,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -357,8 +363,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -386,7 +392,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -418,15 +424,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -440,7 +447,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -457,7 +464,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
@@ -821,7 +828,7 @@ TARGET_v4 APART void linear_elu_decode_fold_alone_v4(const struct call *call, in
     }
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4 static void linear_elu_decode_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -830,7 +837,7 @@ TARGET_v4 static void linear_elu_decode_linear_v4(const struct call *call, int64
         linear_elu_decode_begin_v4(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
-    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+    if (part->threads == 1) { /* queries read the carried state itself, before the keys of their chunk are added */
         unsigned char *const slots = part->slots;
         for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
             part->chunk1 = part->chunk0 + 1;
@@ -1139,17 +1146,17 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
     }
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4 static void linear_elu_decode_extend_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+    if (call->p.n_k - call->p.n_q == call->start) { /* the caller's state has no keys yet */
         for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
             linear_elu_decode_extend_begin_v4(call, task, part, iteration);
         synchronise(part);
     }
-    if (call->p.n_k - call->summed < 16) { /* the last chunk is not full: nothing is summed */
+    if (call->p.n_k - call->summed < 16) { /* fewer keys than a chunk follow the sums, which do not change yet */
         unsigned char *const slots = part->slots;
         part->slots = call->kept + task * 2176;
         part->chunk0 = call->summed / 16;
@@ -1179,8 +1186,8 @@ TARGET_v4 static void linear_elu_decode_extend_v4(const struct call *call, int64
     synchronise(part);
 }
 
-/* Task number `task`: adds the sums of one head to those of another state;
-   `work` is the thread's part of the workspace. */
+/* Computes task number `task`: adds the sums of one head to those of another state. `work` is the workspace of this
+   thread. */
 TARGET_v4 static void linear_elu_decode_join_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     (void)work;
@@ -1227,7 +1234,7 @@ TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 TARGET_v3 INLINE vec_v3 min_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b < a), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -1243,7 +1250,8 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r has a small
+   rounding error. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
@@ -1253,7 +1261,7 @@ TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
     return exp2_v3(r * 1.44269504f) * exp2_v3(n);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1262,7 +1270,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1285,7 +1294,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1302,7 +1312,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1313,8 +1324,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1329,8 +1340,8 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -1340,14 +1351,14 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1378,8 +1389,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1393,8 +1404,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1422,7 +1433,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1454,15 +1465,16 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1476,7 +1488,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1493,7 +1505,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
@@ -1878,7 +1890,7 @@ TARGET_v3 APART void linear_elu_decode_fold_alone_v3(const struct call *call, in
     }
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v3 static void linear_elu_decode_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1887,7 +1899,7 @@ TARGET_v3 static void linear_elu_decode_linear_v3(const struct call *call, int64
         linear_elu_decode_begin_v3(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
-    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+    if (part->threads == 1) { /* queries read the carried state itself, before the keys of their chunk are added */
         unsigned char *const slots = part->slots;
         for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
             part->chunk1 = part->chunk0 + 1;
@@ -2219,17 +2231,17 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
     }
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v3 static void linear_elu_decode_extend_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+    if (call->p.n_k - call->p.n_q == call->start) { /* the caller's state has no keys yet */
         for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
             linear_elu_decode_extend_begin_v3(call, task, part, iteration);
         synchronise(part);
     }
-    if (call->p.n_k - call->summed < 16) { /* the last chunk is not full: nothing is summed */
+    if (call->p.n_k - call->summed < 16) { /* fewer keys than a chunk follow the sums, which do not change yet */
         unsigned char *const slots = part->slots;
         part->slots = call->kept + task * 2176;
         part->chunk0 = call->summed / 16;
@@ -2259,8 +2271,8 @@ TARGET_v3 static void linear_elu_decode_extend_v3(const struct call *call, int64
     synchronise(part);
 }
 
-/* Task number `task`: adds the sums of one head to those of another state;
-   `work` is the thread's part of the workspace. */
+/* Computes task number `task`: adds the sums of one head to those of another state. `work` is the workspace of this
+   thread. */
 TARGET_v3 static void linear_elu_decode_join_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     (void)work;
@@ -2307,7 +2319,7 @@ INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m 
 static const ints_any lane_any = {0, 1, 2, 3};
 INLINE vec_any min_any(vec_any a, vec_any b) { return pick_any((mask_any)(b < a), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -2323,7 +2335,8 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r has a small
+   rounding error. NaN stays NaN. */
 INLINE vec_any exp_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
@@ -2333,7 +2346,7 @@ INLINE vec_any exp_any(vec_any x)
     return exp2_any(r * 1.44269504f) * exp2_any(n);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -2341,7 +2354,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2358,7 +2372,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2375,7 +2390,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2386,8 +2402,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -2402,8 +2418,8 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -2413,14 +2429,14 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2450,9 +2466,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
-   because
-   rounding errors grow with the number of terms. */
+/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2466,8 +2481,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2495,7 +2510,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -2527,15 +2542,16 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2549,7 +2565,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2566,7 +2582,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* The products of the code below, each compiled once: dot_any with its constant arguments. */
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
@@ -2948,7 +2964,7 @@ APART void linear_elu_decode_fold_alone_any(const struct call *call, int64_t tas
     }
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 static void linear_elu_decode_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2957,7 +2973,7 @@ static void linear_elu_decode_linear_any(const struct call *call, int64_t task, 
         linear_elu_decode_begin_any(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
-    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+    if (part->threads == 1) { /* queries read the carried state itself, before the keys of their chunk are added */
         unsigned char *const slots = part->slots;
         for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
             part->chunk1 = part->chunk0 + 1;
@@ -3289,17 +3305,17 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
     }
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 static void linear_elu_decode_extend_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+    if (call->p.n_k - call->p.n_q == call->start) { /* the caller's state has no keys yet */
         for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
             linear_elu_decode_extend_begin_any(call, task, part, iteration);
         synchronise(part);
     }
-    if (call->p.n_k - call->summed < 16) { /* the last chunk is not full: nothing is summed */
+    if (call->p.n_k - call->summed < 16) { /* fewer keys than a chunk follow the sums, which do not change yet */
         unsigned char *const slots = part->slots;
         part->slots = call->kept + task * 2176;
         part->chunk0 = call->summed / 16;
@@ -3329,8 +3345,8 @@ static void linear_elu_decode_extend_any(const struct call *call, int64_t task, 
     synchronise(part);
 }
 
-/* Task number `task`: adds the sums of one head to those of another state;
-   `work` is the thread's part of the workspace. */
+/* Computes task number `task`: adds the sums of one head to those of another state. `work` is the workspace of this
+   thread. */
 static void linear_elu_decode_join_any(const struct call *call, int64_t task, unsigned char *work)
 {
     (void)work;
@@ -3355,18 +3371,18 @@ static void linear_elu_decode_join_any(const struct call *call, int64_t task, un
     }
 }
 
-/* ==== which of them this machine runs ==== */
+/* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
-    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
-    int64_t chunk; /* keys that a state sums at a time */
-    size_t kept; /* bytes of a state for each head */
-    void (*join)(const struct call *, int64_t, unsigned char *); /* for one task, adds another state to the state */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+    int64_t chunk; /* the sums of a state grow by this number of keys at a time */
+    size_t kept; /* bytes of the sums of one head */
+    void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
     size_t join_work;                                            /* bytes of workspace for `join` */
 };
 
@@ -3394,9 +3410,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
-   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
-   A call uses more threads than processors only if the workspace is large enough for them. */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3407,6 +3422,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -3420,8 +3436,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
-   for `threads` threads, the number that was requested. */
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -3462,24 +3478,24 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* This is the state of a call that threads work on. */
+/* A call that is running, as all its threads see it. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
-    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* the bytes of the workspace for each thread */
+    size_t bytes; /* bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
+/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls `on`, which takes a struct work, in all threads at once. */
+/* Calls on(w) in all threads of the call at the same time. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -3511,13 +3527,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
-   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -3562,38 +3578,39 @@ int linear_elu_decode_forward(const struct attn_problem *problem, const struct l
 }
 
 /* ==== the state of sequences that grow ==== */
-/* It is one block of memory: this header, how far each sequence has come, what was summed of them, and the rows of
-   tokens that are still needed one by one. */
+/* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
+   sequence, and rows of the keys and values that are still needed one by one. */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
-    char name[64]; /* of the kernel */
-    uint64_t fingerprint; /* of what it computes, and of how that is kept */
+    char name[64]; /* the name of the kernel */
+    uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
-    int64_t rows, read_back, chunk, kept; /* keys of a sequence that there is room for; see struct version */
-    uint64_t bytes; /* of all */
-    uint64_t check; /* a hash of all before it, and of the sequences */
+    int64_t rows, read_back, chunk, kept; /* rows per sequence that fit; see first_needed; see struct version */
+    uint64_t bytes; /* size of the state */
+    uint64_t check; /* a hash of the members above and of the sequences */
 };
-struct sequence {
-    int64_t length, first; /* tokens so far; the first of them whose key is there by itself; or, where the keys that it
-                              begins with stay, how many after them are not there */
-    int64_t summed;        /* the first that is not in what was summed */
-    int64_t start;         /* the position of its first token */
-    int64_t min_length;    /* what truncate can go back to, at least */
+struct sequence { /* the members are positions */
+    int64_t length, first; /* the position after the last token; the first position whose row is stored, or, if the
+                              state always keeps the first rows, the number of rows that were dropped after them */
+    int64_t summed;        /* the sums contain the keys before this position */
+    int64_t start;         /* the position of the first token */
+    int64_t min_length;    /* truncate refuses a smaller length, except `start` */
 };
-/* A state stores the rows of these arrays for each token: keys, values, and parameters that have a row for each key. */
+/* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
 enum { ROW_ARRAYS = 2 };
-/* Where its parts are. */
+/* Addresses inside a state. */
 struct places {
     struct state_header *header;
     struct sequence *sequence;
-    unsigned char *kept, *work; /* what state_fold needs for the time being */
-    unsigned char *rows[ROW_ARRAYS]; /* of each array [batch, heads, rows, …] */
+    unsigned char *kept, *work; /* the sums of all heads; workspace of linear_elu_decode_state_fold */
+    unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
 };
 
-/* The bytes of a row of each of these arrays, and the heads that have rows. */
+/* The bytes of one row of each array. */
 static const int64_t row_bytes_of[ROW_ARRAYS] = {16 * (int64_t)sizeof(float), 16 * (int64_t)sizeof(float)};
 
+/* Returns the number of heads that have their own rows in an array; 1: all heads share the rows. */
 static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
     const int64_t of_array[ROW_ARRAYS] = {kv_heads, kv_heads};
@@ -3602,7 +3619,7 @@ static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
     return of_array[array];
 }
 
-/* The address of the rows of each array, and their strides in bytes. */
+/* The address of row 0 of each array, and the strides of the array in bytes. */
 struct rows {
     unsigned char *at[ROW_ARRAYS];
     struct attn_strides strides[ROW_ARRAYS];
@@ -3620,7 +3637,7 @@ static struct attn_strides in_elements(struct attn_strides s, size_t element)
     return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
 }
 
-/* Points the call to these rows of keys. */
+/* Makes the call read keys, values and parameters with a row per key from `rows`. */
 static void set_rows(struct call *call, const struct rows *rows)
 {
     call->k = (const float *)(const void *)rows->at[0];
@@ -3629,7 +3646,7 @@ static void set_rows(struct call *call, const struct rows *rows)
     call->p.v = in_elements(rows->strides[1], sizeof *call->v);
 }
 
-/* The rows of a state, from sequence b on. */
+/* Returns the rows of a state, beginning with sequence b. */
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
@@ -3662,20 +3679,20 @@ static struct version extend_version(void)
         .join_work = 0};
 }
 
-/* From which token on keys have to be there by themselves for a sequence to go on: those that are not summed, and those
-   before them that are still read. */
+/* Returns the largest s->first that later tokens allow. They read the rows of keys that are not in the sums, some rows
+   before those keys (read_back), and the rows that the state always keeps. */
 static int64_t first_needed(const struct sequence *s)
 {
     return max(s->start, s->summed - 0 - 0);
 }
 
-/* Fills in what has been summed of a sequence that a call has brought to its length. */
+/* Sets s->summed after a call that has extended the sequence to s->length. Sums contain only whole chunks. */
 static void count_summed(const struct version *this, struct sequence *s)
 {
     if (s->length - s->summed >= this->chunk) s->summed = s->length - s->length % this->chunk;
 }
 
-/* Fills the header of an empty state in. */
+/* Fills the header of a new state, except `check`. Returns 0 or an error. */
 static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
 {
     static const char magic[] = "attnkeep", name[] = "linear_elu_decode";
@@ -3700,7 +3717,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, 16, 16, NULL);
     if (error) return error;
-    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* its parts begin at whole lines */
+    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* 64: alignment of each array */
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     bytes = bytes_plus(bytes, bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads));
     bytes = bytes_plus(bytes, this->join_work);
@@ -3746,7 +3763,7 @@ static uint64_t check_of(const struct places *at)
     return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
 }
 
-/* Whether a state is this kernel's, of this problem, and whole. */
+/* Sets `places` for a state. Returns ATTN_ESTATE if the state is damaged or made by another kernel or problem. */
 static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
     struct places *places)
 {
@@ -3864,7 +3881,8 @@ int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, i
     return 0;
 }
 
-/* Copies n rows of each head of some sequences, from row `from_row` on, into a state, from row `to_row` on. */
+/* Copies rows from_row … from_row + n - 1 of one array to rows to_row … of a state, for each head of `sequences`
+   sequences. */
 static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
     int array, int64_t sequences)
 {
@@ -3883,7 +3901,8 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
     }
 }
 
-/* Moves n rows, from row `from` on, to the beginning of their sequence, or after the rows that always stay there. */
+/* Drops `from` rows of each head and moves the rows after them to their place, so that n rows remain. If the state
+   always keeps the first rows of a sequence, the dropped rows follow them. */
 static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
 {
     for (int a = 0; a < ROW_ARRAYS; a++) {
@@ -3896,7 +3915,7 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
     }
 }
 
-/* The error of appending a sequence to another one, or 0. */
+/* Returns 0 if sequence `right` can be appended to `left`, else an error. `rows`: the rows of a sequence that fit. */
 static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
 {
     const int sums = right->summed > right->start;
@@ -3907,7 +3926,8 @@ static int fold_error(const struct sequence *left, const struct sequence *right,
     return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
 }
 
-/* Appends sequence b of another state. Its tokens that are not summed yet come after the sums of the other. */
+/* Appends sequence b of the state `from` to that of `to`: adds its sums, and copies its rows that are not in its sums
+   after the rows of `to`. */
 static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
     const struct places *from, int64_t b)
 {
@@ -3947,7 +3967,7 @@ int linear_elu_decode_state_fold(const struct attn_problem *problem, void *left,
     if (left == right) return ATTN_EPOINTER;
     for (int64_t b = 0; b < problem->batch && !error; b++)
         error = fold_error(&to.sequence[b], &from.sequence[b], to.header->rows);
-    if (error) return error; /* and none is changed */
+    if (error) return error; /* no sequence has been changed */
     for (int64_t b = 0; b < problem->batch; b++) fold_sequence(problem, &this, &to, &from, b);
     to.header->check = check_of(&to);
     return 0;
@@ -3962,7 +3982,7 @@ size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
     return bytes_a_thread(&this) * threads_served(problem);
 }
 
-/* Renumbers rows: row `first` becomes row 0. Rows at addresses before the array are never read. */
+/* Returns `rows` such that its row 0 is row `first`, which may be negative. Rows outside the array are never read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
     for (int a = 0; a < ROW_ARRAYS; a++)
@@ -3970,7 +3990,8 @@ static struct rows from_row(struct rows rows, int64_t first)
     return rows;
 }
 
-/* n tokens for each of some sequences, from `b` on, which have the same length and are done together. */
+/* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
+   equally many sums, so one call of the kernel computes them all. */
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 {
@@ -3987,9 +4008,9 @@ static int extend_some(struct call call, const struct version *extends, const st
         call.out += b * call.p.out.batch;
     }
     call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
-    const int64_t first = s.length; /* that the call brings */
+    const int64_t first = s.length; /* the position of the call's first token */
     for (int64_t m; n > 0; n -= m) {
-        int in_place = first_needed(&s) >= first; /* what has to stand before them does so in the call's arrays */
+        int in_place = first_needed(&s) >= first; /* all rows that are needed are in the call's arrays */
         in_place &= n >= extends->chunk;
         m = n;
         if (in_place) {
@@ -4015,7 +4036,7 @@ static int extend_some(struct call call, const struct version *extends, const st
         if (error) return error;
         s.length += m;
         count_summed(extends, &s);
-        if (in_place) { /* those that are needed by themselves */
+        if (in_place) { /* copy the rows that later tokens need to the state */
             s.first = first_needed(&s);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, 0, &given, m - left, left, a, count);
@@ -4045,7 +4066,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     if (error) return error;
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
-    /* tokens of a sequence, so that the place of each in an array is a number */
+    /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
     const int64_t row_strides[ROW_ARRAYS] = {call.p.k.row, call.p.v.row};
     int64_t widest = max(16, 16);
     for (int a = 0; a < ROW_ARRAYS; a++) widest = max(widest, row_strides[a]);

@@ -17,14 +17,15 @@ struct linear_elu_decode_params {
     int none; /* this variant has no parameters: pass NULL */
 };
 
-/* Bytes that linear_elu_decode_params_init needs for what it makes from a seed. */
+/* Returns the bytes of `storage` that linear_elu_decode_params_init needs for the random arrays. */
 size_t linear_elu_decode_params_size(void);
-/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+/* Makes the random arrays in `storage`. Learned arrays become NULL,
+   and the caller sets them. Returns 0 or a negative ATTN_E… */
 int linear_elu_decode_params_init(struct linear_elu_decode_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+/* Returns the bytes of workspace, aligned to 64, for a problem; they depend on the threads, not on the lengths.
    With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
    more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Of NULL: 0. */
+   checks that they are enough. Returns 0 for NULL. */
 size_t linear_elu_decode_workspace(const struct attn_problem *problem);
 /* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
    the result does not depend on the number of threads. */
@@ -36,14 +37,14 @@ int linear_elu_decode_forward(const struct attn_problem *problem, const struct l
    sums over the keys so far, and the last keys and values, of 32 tokens at most. It may be moved and saved as its bytes
    are. problem->state_bytes, if not 0, is how many of them there are. All functions return a negative ATTN_E… for a
    state that is not this kernel's, not of this problem (batch, heads, kv_heads) or damaged. */
-/* Bytes of a state; 0: the sizes overflow, or are none. */
+/* Returns the bytes of a state. Returns 0 if the problem is NULL or not valid. */
 size_t linear_elu_decode_state(const struct attn_problem *problem);
-/* Every sequence is empty, and its first token will be at position problem->start,
+/* Initialises a state: every sequence is empty, and its first token will be at position problem->start,
    a multiple of the tokens that sums take in at a time; else ATTN_ELENGTH. */
 int linear_elu_decode_state_init(const struct attn_problem *problem, void *state);
-/* Bytes of workspace for linear_elu_decode_extend, as linear_elu_decode_workspace says. */
+/* Returns the bytes of workspace for linear_elu_decode_extend, like linear_elu_decode_workspace. */
 size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem);
-/* problem->n_q new tokens for each sequence, or problem->lengths[b] of them (0 too;
+/* Adds problem->n_q tokens to each sequence b, or problem->lengths[b] tokens (maybe 0;
    rows after these are neither read nor written): q and out have n_q rows, k and v as well,
    and n_k is not looked at. Their rows of out are causal attention over all tokens so far,
    which the state remembers then; what linear_elu_decode_forward gives for a whole sequence,
@@ -52,13 +53,13 @@ size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem);
 int linear_elu_decode_extend(const struct attn_problem *problem, const struct linear_elu_decode_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *state, void *workspace);
-/* The tokens of a sequence so far. */
+/* Returns the number of tokens of a sequence so far. */
 int64_t linear_elu_decode_state_length(const struct attn_problem *problem, const void *state, int64_t sequence);
-/* The least length, besides 0, that the sequence can go back to. */
+/* Returns the minimum length, other than 0, to which the sequence can be truncated. */
 int64_t linear_elu_decode_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence);
-/* Forgets the tokens from `length` on; ATTN_ELENGTH where there are fewer, or the state cannot go back so far. */
+/* Removes tokens from `length` on. Returns ATTN_ELENGTH if there are fewer, or if the state cannot go back so far. */
 int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
-/* A sequence of `to` becomes that of `from`, a state of the same problem or the same state. */
+/* Copies a sequence of the state `from` to a sequence of `to`. These are states of the same problem, or one state. */
 int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
     int64_t from_sequence);
 /* Each sequence of `left` becomes its tokens followed by those of the same sequence of `right`,

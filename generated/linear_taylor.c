@@ -73,17 +73,17 @@ extern int linear_taylor_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* a copy for every caller would only double the compile time */
+#else /* without optimisation, inlining would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
-struct call { /* the arguments of a call, which all threads share */
+struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct linear_taylor_params *params;
     const float *q;
@@ -98,7 +98,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 
-/* Waits until `*number` is at least `to`. A different thread raises the number. */
+/* Waits until another thread has raised `*number` to at least `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -106,24 +106,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
 #endif
     }
 }
 
-/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
-   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
+/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
+   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
+   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
-    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
-    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
 
-/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -131,8 +133,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
-   pass_segment lets the next segment continue. */
+/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
+   added, and pass_segment says that `segment` has. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -143,7 +145,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the other threads. */
+/* Waits until all threads on the head have called it. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -186,7 +188,7 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -196,7 +198,8 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -225,7 +228,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -242,7 +246,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -250,14 +255,14 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
     store_v4(sum, new);
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -291,8 +296,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -306,8 +311,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -335,7 +340,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -367,15 +372,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -389,7 +395,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* A product whose b is in a cache: nothing is prefetched. */
+/* The product for a b that is in a cache, without prefetching. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -398,7 +404,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -409,8 +415,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
-   takes 128 lanes at once, and so reads b in the order of memory. */
+/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -431,7 +437,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
@@ -464,7 +470,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -880,7 +886,7 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
     transpose_v4(sum_from_state, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1142,7 +1148,7 @@ TARGET_v4 APART void linear_taylor_few_queries_v4(const struct call *call, int64
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4 static void linear_taylor_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1206,7 +1212,7 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1215,7 +1221,8 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1238,7 +1245,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1255,7 +1263,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1263,14 +1272,14 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
     store_v3(sum, new);
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1301,7 +1310,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -1309,8 +1318,8 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1324,8 +1333,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1353,7 +1362,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1385,15 +1394,16 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1407,7 +1417,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -1418,8 +1428,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
-   takes 64 lanes at once, and so reads b in the order of memory. */
+/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1436,7 +1446,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* few rows: a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -1445,7 +1455,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
@@ -1478,7 +1488,7 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1894,7 +1904,7 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
     transpose_v3(sum_from_state, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2156,7 +2166,7 @@ TARGET_v3 APART void linear_taylor_few_queries_v3(const struct call *call, int64
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v3 static void linear_taylor_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2217,7 +2227,7 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -2225,7 +2235,8 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2242,7 +2253,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2259,7 +2271,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2267,14 +2280,14 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
     store_any(sum, new);
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2304,7 +2317,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2312,9 +2325,8 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
-   because
-   rounding errors grow with the number of terms. */
+/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2328,8 +2340,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2357,7 +2369,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -2389,15 +2401,16 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2411,7 +2424,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -2422,8 +2435,9 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
-   takes 32 lanes at once, and so reads b in the order of memory. */
+/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
+   and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2440,7 +2454,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* few rows: a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -2449,7 +2463,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* The products of the code below, each compiled once: dot_any with its constant arguments. */
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
@@ -2482,7 +2496,7 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void linear_taylor_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2895,7 +2909,7 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
     transpose_any(sum_from_state, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 static void linear_taylor_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -3155,7 +3169,7 @@ APART void linear_taylor_few_queries_any(const struct call *call, int64_t task, 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 static void linear_taylor_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -3188,29 +3202,29 @@ static void linear_taylor_few_any(const struct call *call, int64_t task, struct 
     synchronise(part);
 }
 
-/* ==== which of them this machine runs ==== */
+/* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
-    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-/* The version depends on the number of keys. The linear form takes less work if there are many keys. */
+/* The version depends on the number of keys: with many keys, the linear form takes less work. */
 /* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
    lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
-   queries of all heads that share keys. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
+   is small, the version has keys in the lanes. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
 #if defined(__x86_64__)
@@ -3246,8 +3260,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
-   problem has memory for saved numbers of each query. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
+   there are more than 16 queries, or if the call must save values for backward. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -3261,9 +3275,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
-   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
-   A call uses more threads than processors only if the workspace is large enough for them. */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3274,6 +3287,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -3287,8 +3301,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
-   for `threads` threads, the number that was requested. */
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -3316,8 +3330,7 @@ int linear_taylor_params_init(struct linear_taylor_params *params, uint64_t seed
     return 0;
 }
 
-/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
-   queries. */
+/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 70};
@@ -3342,24 +3355,24 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* This is the state of a call that threads work on. */
+/* A call that is running, as all its threads see it. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
-    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* the bytes of the workspace for each thread */
+    size_t bytes; /* bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
+/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls `on`, which takes a struct work, in all threads at once. */
+/* Calls on(w) in all threads of the call at the same time. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -3391,13 +3404,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
-   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +

@@ -21,14 +21,15 @@ struct polynomial_p4_params {
     const float *q_norm_bias; /* [64] */
 };
 
-/* Bytes that polynomial_p4_params_init needs for what it makes from a seed. */
+/* Returns the bytes of `storage` that polynomial_p4_params_init needs for the random arrays. */
 size_t polynomial_p4_params_size(void);
-/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+/* Makes the random arrays in `storage`. Learned arrays become NULL,
+   and the caller sets them. Returns 0 or a negative ATTN_E… */
 int polynomial_p4_params_init(struct polynomial_p4_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+/* Returns the bytes of workspace, aligned to 64, for a problem; they depend on the threads, not on the lengths.
    With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
    more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Of NULL: 0. */
+   checks that they are enough. Returns 0 for NULL. */
 size_t polynomial_p4_workspace(const struct attn_problem *problem);
 /* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
    the result does not depend on the number of threads. */

@@ -32,14 +32,16 @@ struct polysketch_learned_r64_params {
     const float *sketch_g2_w3; /* [512, 64] */
 };
 
-/* Bytes that polysketch_learned_r64_params_init needs for what it makes from a seed. */
+/* Returns the bytes of `storage` that polysketch_learned_r64_params_init needs for the random arrays. */
 size_t polysketch_learned_r64_params_size(void);
-/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+/* Makes the random arrays in `storage`. Learned arrays become NULL,
+   and the caller sets them. Returns 0 or a negative ATTN_E… */
 int polysketch_learned_r64_params_init(struct polysketch_learned_r64_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem and every one with fewer keys; they depend on the threads.
+/* Returns the bytes of workspace, aligned to 64, for a problem and every one with fewer keys;
+   they depend on the threads.
    With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
    more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Of NULL: 0. */
+   checks that they are enough. Returns 0 for NULL. */
 size_t polysketch_learned_r64_workspace(const struct attn_problem *problem);
 /* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
    the result does not depend on the number of threads. */

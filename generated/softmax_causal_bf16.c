@@ -70,20 +70,20 @@ extern int softmax_causal_bf16_is_gnu_c;
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* a copy for every caller would only double the compile time */
+#else /* without optimisation, inlining would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #ifndef ATTN_SLOWER_TOO
-#define ATTN_SLOWER_TOO 0 /* 1, for tests: a version runs on every machine that supports it, even if it is slow there */
+#define ATTN_SLOWER_TOO 0 /* tests set 1: run a version also on processors that support it but where it is slow */
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
-struct call { /* the arguments of a call, which all threads share */
+struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct softmax_causal_bf16_params *params;
     const uint16_t *q;
@@ -98,7 +98,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 
-/* Waits until `*number` is at least `to`. A different thread raises the number. */
+/* Waits until another thread has raised `*number` to at least `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -106,24 +106,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
 #endif
     }
 }
 
-/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
-   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
+/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
+   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
+   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
-    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
-    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
 
-/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -131,8 +133,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
-   pass_segment lets the next segment continue. */
+/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
+   added, and pass_segment says that `segment` has. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -143,7 +145,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the other threads. */
+/* Waits until all threads on the head have called it. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -167,12 +169,12 @@ INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN
 
 /* ==== tile registers: 16 rows of 64 bytes ==== */
 #ifdef ATTN_EMULATE_TILES
-#include "attnrt_tiles.h" /* a header of the runtime of attnc */
+#include "attnrt_tiles.h" /* plain C for the macros below, from attnc's runtime library */
 #else
 #ifdef ATTN_NO_TILES
 #define attn_tiles() 0
 #endif
-/* Registers are configured at the beginning of a task and released at its end. */
+/* A task configures the tile registers when it begins and releases them when it ends. */
 #define configure_tiles() \
     __asm__ volatile("ldtilecfg %0" : : "m"(*(const uint8_t(*)[64])tile_shapes) : "memory")
 #define release_tiles() __asm__ volatile("tilerelease" : : : "memory")
@@ -225,7 +227,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *p) /* bf
     return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)p, mask_v4bf16amx) << 16);
 }
 
-/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
+/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
 TARGET_v4bf16amx INLINE void store_narrowed_v4bf16amx(uint16_t *p, vec_v4bf16amx x)
 {
     const mask_v4bf16amx bits = (mask_v4bf16amx)x, made = (mask_v4bf16amx)pick_v4bf16amx((mask_v4bf16amx)(x != x),
@@ -239,8 +241,8 @@ static const ints_v4bf16amx lane_v4bf16amx = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 
 TARGET_v4bf16amx INLINE vec_v4bf16amx max_v4bf16amx(vec_v4bf16amx a,
     vec_v4bf16amx b) { return pick_v4bf16amx((mask_v4bf16amx)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
-   NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_v4bf16amx(vec_v4bf16amx x)
 {
     vec_v4bf16amx f, y;
@@ -257,7 +259,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_v4bf16amx(vec_v4bf16amx x)
     return y;
 }
 
-/* exp2_v4bf16amx with a relative error below 1e-4, for results that are rounded to bf16. */
+/* Returns 2^x with a relative error below 1e-4, for results that are rounded to bf16. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_coarse_v4bf16amx(vec_v4bf16amx x)
 {
     vec_v4bf16amx f, y;
@@ -271,7 +273,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_coarse_v4bf16amx(vec_v4bf16amx x)
     return y;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v4bf16amx INLINE float lane_sum_v4bf16amx(vec_v4bf16amx x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -281,7 +283,7 @@ TARGET_v4bf16amx INLINE float lane_sum_v4bf16amx(vec_v4bf16amx x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET_v4bf16amx INLINE float lane_max_v4bf16amx(vec_v4bf16amx x)
 {
     x = max_v4bf16amx(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -291,7 +293,7 @@ TARGET_v4bf16amx INLINE float lane_max_v4bf16amx(vec_v4bf16amx x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx lane_sums_v4bf16amx(vec_v4bf16amx *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -308,7 +310,8 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx lane_sums_v4bf16amx(vec_v4bf16amx *t)
     return t[0];
 }
 
-/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -337,7 +340,8 @@ TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -356,7 +360,7 @@ TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* Transposes as transpose_v4bf16amx does, but writes elements of 16 bits. */
+/* transpose_v4bf16amx to elements of 16 bits, rounded as by narrowed(). */
 TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int64_t from_row, int64_t rows,
     int64_t columns, uint16_t *to,
     int64_t to_row)
@@ -373,7 +377,8 @@ TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v4bf16amx INLINE void add_v4bf16amx(float *sum, float *compensation, vec_v4bf16amx x, vec_v4bf16amx factor)
 {
     const vec_v4bf16amx old = load_v4bf16amx(sum) * factor, more = load_v4bf16amx(compensation) * factor + x,
@@ -385,7 +390,8 @@ typedef mask_v4bf16amx pairs_v4bf16amx __attribute__((aligned(2), may_alias));
 TARGET_v4bf16amx INLINE mask_v4bf16amx load_paired_v4bf16amx(const uint16_t *p) { return *(const pairs_v4bf16amx
     *)(const void *)p; }
 
-TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* pairs of an element of each half */
+TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* lane k: the pair of elements k of the
+    lower and the upper half */
 {
     const mask_v4bf16amx turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872,
         1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
@@ -406,8 +412,8 @@ TARGET_v4bf16amx INLINE void store_paired_v4bf16amx(uint16_t *p, vec_v4bf16amx f
 typedef uint32_t bits_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4bf16amx __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4bf16amx found = {0};
@@ -422,7 +428,7 @@ TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v4bf16amx of numbers in the type in which they are stored. */
+/* finite_v4bf16amx for 16-bit elements, which are widened first. */
 TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -434,7 +440,7 @@ TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t ro
     return 1;
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, const float *weights,
     const float *values, int64_t value_row,
     int64_t steps, const mask_v4bf16amx *seen)
@@ -444,14 +450,14 @@ TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, 
             if (!finite_v4bf16amx(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -485,7 +491,7 @@ TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, 
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -493,12 +499,12 @@ TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, 
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 16 rows to prefetch, or NULL. */
 TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -517,7 +523,7 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, co
     store_v4bf16amx(c, lane_sums_v4bf16amx(t));
 }
 
-/* columns_v4bf16amx for any number of rows. */
+/* columns_v4bf16amx for any number of rows of a. */
 TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -526,8 +532,9 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
         columns_v4bf16amx(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching: with fewer than 2 rows the hardware does it. With more, each row prefetches its share of the
-       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
+    /* Prefetching of b: with fewer than 2 rows of a, the hardware does it. With more, each row of a prefetches
+       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
+       prefetches all of them. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -540,8 +547,9 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
-   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
 TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -549,7 +557,7 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* the row of a stays in registers */
         columns_v4bf16amx(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -562,9 +570,9 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     if (x < columns) all_columns_v4bf16amx(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4bf16amx; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
-   because
-   rounding errors grow with the number of terms. */
+/* block_v4bf16amx with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more
+   than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, int64_t steps, const int64_t span,
     const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -580,9 +588,8 @@ TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, 
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4bf16amx for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that
-   is
-   known at compile time, else -1. */
+/* parts_v4bf16amx for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v4bf16amx INLINE void blocks_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -611,7 +618,7 @@ TARGET_v4bf16amx INLINE void blocks_v4bf16amx(const int vectors, const int64_t l
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v4bf16amx for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4bf16amx APART void narrow_v4bf16amx(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a,
     int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
@@ -644,15 +651,16 @@ TARGET_v4bf16amx APART void narrow_v4bf16amx(int64_t lanes, int64_t rows, int64_
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v4bf16amx INLINE int64_t lanes_in_blocks_v4bf16amx(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v4bf16amx for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4bf16amx. */
 TARGET_v4bf16amx INLINE void dot_early_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -667,7 +675,7 @@ TARGET_v4bf16amx INLINE void dot_early_v4bf16amx(const int vectors, const int64_
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* A product whose b is in a cache: nothing is prefetched. */
+/* The product for a b that is in a cache, without prefetching. */
 TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -677,7 +685,7 @@ TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lane
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b,
     int64_t b_step, float *c)
@@ -689,9 +697,9 @@ TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, con
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + v * 16, load_v4bf16amx(c + v * 16) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v4bf16amx,
-   and widened 16 rows at a time. A single row
-   takes 128 lanes at once, and so reads b in the order of memory. */
+/* dot_v4bf16amx for a b in memory, not in a cache. b is prefetched as in dot_along_v4bf16amx,
+   and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
 TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -718,9 +726,9 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     }
 }
 
-/* dot_v4bf16amx with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_v4bf16amx, so that they round as there. */
+/* dot_v4bf16amx with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`,
+   terms are
+   added in the same order as in dot_fetched_v4bf16amx, so the result is rounded equally. */
 TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const int vectors, const int64_t lanes,
     int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
@@ -745,8 +753,8 @@ TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const
 typedef uint16_t bits_paired_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
 typedef uint16_t bit_paired_v4bf16amx __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x0080, the lowest bit of the exponent, carries into the sign. */
 TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_paired_v4bf16amx found = {0};
@@ -761,8 +769,8 @@ TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t ro
     return one <= 0x7fff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. Weights are pairs of bf16; `second` selects the weight of a pair. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity. Weights are pairs of bf16; `second` selects an element of the pair. */
 TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
     int64_t step,
     const uint16_t *weights, int64_t second, const mask_v4bf16amx *seen, int64_t lanes)
@@ -777,8 +785,9 @@ TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, 
         }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`, for 16 or 32 rows and lanes and 32 * steps terms. One
-   register holds 16 rows of a, or 16 pairs of 16 lanes of b; c is in four registers. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`, for 16 or 32 rows r, 16 or 32 lanes x, and 32 * steps
+   terms t. Each row of b has pairs of elements, of rows t and t + 1. Tile registers: 0 to 3 hold c, 4 and 5 hold b, 6
+   and 7 hold 16 rows of a each. */
 TARGET_v4bf16amx INLINE void unit_block_v4bf16amx(const int rows, const int lanes, const int64_t steps,
     const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
@@ -810,9 +819,8 @@ TARGET_v4bf16amx INLINE void unit_block_v4bf16amx(const int rows, const int lane
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
 }
 
-/* unit_block_v4bf16amx for any multiple of 16 rows, with 16 or 32 lanes. b stays in four registers,
-   so there are one or two
-   steps. */
+/* c = a * b as in unit_block_v4bf16amx, for any multiple of 16 rows and one or two steps. b stays in four tile
+   registers. */
 TARGET_v4bf16amx INLINE void unit_strip_v4bf16amx(int64_t rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -834,8 +842,11 @@ TARGET_v4bf16amx INLINE void unit_strip_v4bf16amx(int64_t rows, const int lanes,
     }
 }
 
-/* unit_block_v4bf16amx for any number of rows, rounded up to a multiple of 16, and a multiple of 16 lanes. If a is not
-   `padded`, memory after its last row is not read. If `finite`, 0 replaces infinity and NaN in a. */
+/* c = a * b or c += a * b as in unit_block_v4bf16amx, for any number of rows and a multiple of 16 lanes. c has room for
+   a
+   multiple of 16 rows.
+   - padded: a has memory for a multiple of 16 rows. Otherwise memory after its last row is not read.
+   - finite: 0 replaces infinity and NaN in a. */
 TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t rows, const int64_t steps,
     const uint16_t *a,
     const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
@@ -878,7 +889,7 @@ TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t row
     }
 }
 
-/* c[r][x] *= factor[x]; vectors with factors of 1 are skipped. */
+/* c[r][x] *= factor[x]. A vector of lanes whose factors are all 1 is skipped. */
 TARGET_v4bf16amx APART void unit_scale_v4bf16amx(int64_t lanes, int64_t rows, float *c, int64_t c_row,
     const float *factor)
 {
@@ -889,14 +900,14 @@ TARGET_v4bf16amx APART void unit_scale_v4bf16amx(int64_t lanes, int64_t rows, fl
     }
 }
 
-/* 32 elements of a row, with zeros from number `left` on */
+/* Returns 32 elements of a row at p. Elements from number `left` on are 0 and are not read. */
 TARGET_v4bf16amx INLINE __m512i unit_row_v4bf16amx(const uint16_t *p, int64_t left)
 {
     return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
 }
 
-/* to[x][r] = from[r][x], with zeros up to a multiple of 16 columns and 32 rows. Elements of two rows are paired, and
-   the pairs are transposed as numbers of 32 bits. */
+/* to[x][r] = from[r][x], with zeros for r up to a multiple of 32 and x up to a multiple of 16. Elements of rows r and
+   r + 1 are joined into pairs, and the pairs are transposed as numbers of 32 bits. */
 TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -925,7 +936,8 @@ TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t 
         }
 }
 
-/* Transposes pairs of neighbours in a row, with zeros up to a multiple of 16 rows and 32 columns. */
+/* to[x / 2][2 * r + x % 2] = from[r][x], with zeros for r up to a multiple of 16 and x up to a multiple of 32. Pairs of
+   neighbours in a row stay together. */
 TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -941,7 +953,8 @@ TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t f
         }
 }
 
-/* Rounds rows of numbers to bf16 and pairs the elements of two rows, with zeros up to a multiple of 32 rows. */
+/* to[r / 2][2 * x + r % 2] = from[r][x] rounded to bf16, with zeros for r up to a multiple of 32. Elements of two rows
+   become pairs. */
 TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int64_t from_row, int64_t rows,
     int64_t lanes, uint16_t *to,
     const int64_t to_row)
@@ -958,7 +971,7 @@ TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int
     }
 }
 
-/* The products of the code below, each compiled once: dot_v4bf16amx with its constant arguments. */
+/* The functions for the products below. Each calls dot_v4bf16amx or a similar function with constants. */
 TARGET_v4bf16amx APART void dot0_v4bf16amx(int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b, float *c)
 {
     unit_dot_v4bf16amx(/*lanes=*/16, rows, /*steps=*/2, a, a_row, /*padded=*/0, /*finite=*/0, b, /*b_row=*/32, c,
@@ -992,7 +1005,7 @@ TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const fl
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct call *call, int64_t task,
     unsigned char *work)
 {
@@ -1426,7 +1439,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_queries_v4bf16amx(const stru
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4bf16amx static void softmax_causal_bf16_few_v4bf16amx(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1488,7 +1501,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *p) /* bf16 is the
     return (vec_v4bf16)(__builtin_convertvector(*(const halves_v4bf16 *)(const void *)p, mask_v4bf16) << 16);
 }
 
-/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
+/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
 TARGET_v4bf16 INLINE void store_narrowed_v4bf16(uint16_t *p, vec_v4bf16 x)
 {
     const mask_v4bf16 bits = (mask_v4bf16)x, made = (mask_v4bf16)pick_v4bf16((mask_v4bf16)(x != x),
@@ -1502,8 +1515,8 @@ static const ints_v4bf16 lane_v4bf16 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 TARGET_v4bf16 INLINE vec_v4bf16 max_v4bf16(vec_v4bf16 a, vec_v4bf16 b) { return pick_v4bf16((mask_v4bf16)(a < b), b, a);
     }
 
-/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
-   NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
 TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
@@ -1520,7 +1533,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
     return y;
 }
 
-/* exp2_v4bf16 with a relative error below 1e-4, for results that are rounded to bf16. */
+/* Returns 2^x with a relative error below 1e-4, for results that are rounded to bf16. */
 TARGET_v4bf16 INLINE vec_v4bf16 exp2_coarse_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
@@ -1534,7 +1547,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 exp2_coarse_v4bf16(vec_v4bf16 x)
     return y;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v4bf16 INLINE float lane_sum_v4bf16(vec_v4bf16 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -1544,7 +1557,7 @@ TARGET_v4bf16 INLINE float lane_sum_v4bf16(vec_v4bf16 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET_v4bf16 INLINE float lane_max_v4bf16(vec_v4bf16 x)
 {
     x = max_v4bf16(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -1554,7 +1567,7 @@ TARGET_v4bf16 INLINE float lane_max_v4bf16(vec_v4bf16 x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
 TARGET_v4bf16 INLINE vec_v4bf16 lane_sums_v4bf16(vec_v4bf16 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -1571,7 +1584,8 @@ TARGET_v4bf16 INLINE vec_v4bf16 lane_sums_v4bf16(vec_v4bf16 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -1600,7 +1614,8 @@ TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1618,7 +1633,7 @@ TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, i
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* Transposes as transpose_v4bf16 does, but writes elements of 16 bits. */
+/* transpose_v4bf16 to elements of 16 bits, rounded as by narrowed(). */
 TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -1635,7 +1650,8 @@ TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t fr
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16 x, vec_v4bf16 factor)
 {
     const vec_v4bf16 old = load_v4bf16(sum) * factor, more = load_v4bf16(compensation) * factor + x, new = old + more;
@@ -1643,28 +1659,29 @@ TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16
     store_v4bf16(sum, new);
 }
 
-/* A pair of bf16 has 32 bits, and the first element of the pair is in the lower half. The processor has instructions
-   that multiply pairs and that round numbers to pairs. */
+/* A pair of bf16 has 32 bits, with the first element in the lower half. AVX512-BF16 has instructions that multiply
+   pairs, and that round floats to pairs. */
 typedef int32_t near_v4bf16 __attribute__((aligned(2), may_alias)); /* in memory, aligned to an element */
 typedef mask_v4bf16 pairs_v4bf16 __attribute__((aligned(2), may_alias));
 TARGET_v4bf16 INLINE int32_t pair_v4bf16(const uint16_t *p) { return *(const near_v4bf16 *)(const void *)p; }
 TARGET_v4bf16 INLINE void set_pair_v4bf16(uint16_t *p, int32_t pair) { *(near_v4bf16 *)(void *)p = pair; }
 TARGET_v4bf16 INLINE mask_v4bf16 load_paired_v4bf16(const uint16_t *p) { return *(const pairs_v4bf16 *)(const void *)p;
     }
-/* Returns sum + the product of the first elements + the product of the second elements, for each pair. */
+/* Returns sum + a.first * b.first + a.second * b.second for each lane. b has a pair for each lane; a is one pair. */
 TARGET_v4bf16 INLINE vec_v4bf16 multiply_v4bf16(vec_v4bf16 sum, int32_t a, mask_v4bf16 b)
 {
     return (vec_v4bf16)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both) /* pairs of an element of each half */
+TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both) /* lane k: the pair of elements k of the lower and the
+    upper half */
 {
     const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409,
         1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
     return (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
-/* Stores pairs of elements of two rows. `second` may be NULL. */
+/* Stores the pairs (first[k], second[k]) for 16 elements k. `second` is 0 if it is NULL. */
 TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
     const halves_v4bf16 two[2] = {*(const halves_v4bf16 *)(const void *)first,
@@ -1688,8 +1705,8 @@ TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first, vec
 typedef uint32_t bits_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4bf16 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4bf16 found = {0};
@@ -1704,7 +1721,7 @@ TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows,
     return one <= 0x7fffffff;
 }
 
-/* finite_v4bf16 of numbers in the type in which they are stored. */
+/* finite_v4bf16 for 16-bit elements, which are widened first. */
 TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -1716,7 +1733,7 @@ TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int
     return 1;
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4bf16 *seen)
@@ -1726,14 +1743,14 @@ TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const 
             if (!finite_v4bf16(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1767,7 +1784,7 @@ TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -1775,12 +1792,12 @@ TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const 
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 16 rows to prefetch, or NULL. */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -1799,7 +1816,7 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const in
     store_v4bf16(c, lane_sums_v4bf16(t));
 }
 
-/* columns_v4bf16 for any number of rows. */
+/* columns_v4bf16 for any number of rows of a. */
 TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1808,8 +1825,9 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
         columns_v4bf16(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching: with fewer than 2 rows the hardware does it. With more, each row prefetches its share of the
-       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
+    /* Prefetching of b: with fewer than 2 rows of a, the hardware does it. With more, each row of a prefetches
+       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
+       prefetches all of them. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -1822,8 +1840,9 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
-   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -1831,7 +1850,7 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* the row of a stays in registers */
         columns_v4bf16(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -1844,9 +1863,9 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     if (x < columns) all_columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4bf16; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
-   because
-   rounding errors grow with the number of terms. */
+/* block_v4bf16 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more
+   than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v4bf16 INLINE void parts_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t span,
     const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1861,8 +1880,8 @@ TARGET_v4bf16 INLINE void parts_v4bf16(const int rows, const int vectors, int64_
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4bf16 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v4bf16 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v4bf16 INLINE void blocks_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1891,7 +1910,7 @@ TARGET_v4bf16 INLINE void blocks_v4bf16(const int vectors, const int64_t lanes, 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v4bf16 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4bf16 APART void narrow_v4bf16(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a,
     int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
@@ -1924,15 +1943,16 @@ TARGET_v4bf16 APART void narrow_v4bf16(int64_t lanes, int64_t rows, int64_t step
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v4bf16 INLINE int64_t lanes_in_blocks_v4bf16(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v4bf16 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4bf16. */
 TARGET_v4bf16 INLINE void dot_early_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1947,7 +1967,7 @@ TARGET_v4bf16 INLINE void dot_early_v4bf16(const int vectors, const int64_t lane
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* A product whose b is in a cache: nothing is prefetched. */
+/* The product for a b that is in a cache, without prefetching. */
 TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1957,7 +1977,7 @@ TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b,
     int64_t b_step, float *c)
@@ -1969,8 +1989,9 @@ TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const flo
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + v * 16, load_v4bf16(c + v * 16) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v4bf16, and widened 16 rows at a time. A single row
-   takes 128 lanes at once, and so reads b in the order of memory. */
+/* dot_v4bf16 for a b in memory, not in a cache. b is prefetched as in dot_along_v4bf16,
+   and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
 TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -1997,9 +2018,9 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     }
 }
 
-/* dot_v4bf16 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_v4bf16, so that they round as there. */
+/* dot_v4bf16 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`,
+   terms are
+   added in the same order as in dot_fetched_v4bf16, so the result is rounded equally. */
 TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int vectors, const int64_t lanes,
     int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
@@ -2024,8 +2045,8 @@ TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int v
 typedef uint16_t bits_paired_v4bf16 __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
 typedef uint16_t bit_paired_v4bf16 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x0080, the lowest bit of the exponent, carries into the sign. */
 TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_paired_v4bf16 found = {0};
@@ -2040,8 +2061,8 @@ TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int
     return one <= 0x7fff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. Weights are pairs of bf16; `second` selects the weight of a pair. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity. Weights are pairs of bf16; `second` selects an element of the pair. */
 TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
     int64_t step,
     const uint16_t *weights, int64_t second, const mask_v4bf16 *seen, int64_t lanes)
@@ -2056,12 +2077,12 @@ TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_
         }
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. a and b are
-   pairs of bf16. The sum is multiplied by `by` if there is no factor. `update` is what happens to c:
-   - 0: c = sum
-   - 1: c = c + sum
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers. a
+   and b are pairs of bf16. `update` selects the result:
+   - 0: c = by * sum
+   - 1: c = c + by * sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation */
 TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors, int64_t steps, const uint16_t *a,
     int64_t a_row, int64_t a_step,
     const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int update, const float by,
@@ -2092,9 +2113,9 @@ TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors,
     }
 }
 
-/* block_paired_v4bf16; if it sets c (update 0) and there are more than 2 * `span` terms,
-   it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_paired_v4bf16 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are
+   more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t span,
     const uint16_t *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -2111,9 +2132,9 @@ TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors,
                 c_row, 1, by, NULL, NULL);
 }
 
-/* parts_paired_v4bf16 for any number of rows and `lanes` lanes,
-   a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_paired_v4bf16 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is
+   known at
+   compile time, else -1. */
 TARGET_v4bf16 INLINE void blocks_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2142,7 +2163,7 @@ TARGET_v4bf16 INLINE void blocks_paired_v4bf16(const int vectors, const int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_paired_v4bf16 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4bf16 APART void narrow_paired_v4bf16(int64_t lanes, int64_t rows, int64_t steps, int64_t span,
     const uint16_t *a, int64_t a_row,
     int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, int update, const float by,
@@ -2175,15 +2196,17 @@ TARGET_v4bf16 APART void narrow_paired_v4bf16(int64_t lanes, int64_t rows, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v4bf16 INLINE int64_t lanes_in_blocks_paired_v4bf16(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_paired_v4bf16 for any number of rows;
+   `lanes` is a multiple of 16. The other parameters are those of
+   blocks_paired_v4bf16. */
 TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2198,7 +2221,7 @@ TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lan
             update, by, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_paired_v4bf16 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_paired_v4bf16 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2217,7 +2240,7 @@ TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int6
     }
 }
 
-/* The products of the code below, each compiled once: dot_v4bf16 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v4bf16 or a similar function with constants. */
 TARGET_v4bf16 APART void dot0_v4bf16(int64_t lanes, int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b,
     float *c)
 {
@@ -2254,7 +2277,7 @@ TARGET_v4bf16 APART void dot5_v4bf16(int64_t rows, int64_t steps, const float *a
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2669,7 +2692,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_queries_v4bf16(const struct cal
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4bf16 static void softmax_causal_bf16_few_v4bf16(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2730,7 +2753,7 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4) << 16);
 }
 
-/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
+/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
 TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
 {
     const mask_v4 bits = (mask_v4)x, made = (mask_v4)pick_v4((mask_v4)(x != x), (vec_v4)(bits | 0x400000),
@@ -2742,8 +2765,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
-   NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -2760,7 +2783,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -2770,7 +2793,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -2780,7 +2803,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -2797,7 +2820,8 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -2826,7 +2850,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2844,7 +2869,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* Transposes as transpose_v4 does, but reads elements of 16 bits. */
+/* transpose_v4 from elements of 16 bits, which become floats. */
 TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -2863,7 +2888,7 @@ TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* Transposes as transpose_v4 does, but writes elements of 16 bits. */
+/* transpose_v4 to elements of 16 bits, rounded as by narrowed(). */
 TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -2880,7 +2905,8 @@ TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, 
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -2891,8 +2917,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -2907,7 +2933,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v4 of numbers in the type in which they are stored. */
+/* finite_v4 for 16-bit elements, which are widened first. */
 TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -2919,8 +2945,8 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -2930,7 +2956,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -2940,14 +2966,14 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -2981,7 +3007,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2989,12 +3015,12 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 16 rows to prefetch, or NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -3011,7 +3037,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     store_v4(c, lane_sums_v4(t));
 }
 
-/* columns_v4 for any number of rows. */
+/* columns_v4 for any number of rows of a. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -3019,8 +3045,9 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching: with fewer than 2 rows the hardware does it. With more, each row prefetches its share of the
-       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
+    /* Prefetching of b: with fewer than 2 rows of a, the hardware does it. With more, each row of a prefetches
+       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
+       prefetches all of them. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -3033,15 +3060,16 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
-   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* the row of a stays in registers */
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -3054,8 +3082,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -3069,8 +3097,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3098,7 +3126,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -3130,15 +3158,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3152,7 +3181,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* A product whose b is in a cache: nothing is prefetched. */
+/* The product for a b that is in a cache, without prefetching. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -3161,7 +3190,7 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
     int64_t b_step, float *c)
 {
@@ -3172,8 +3201,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
-   takes 128 lanes at once, and so reads b in the order of memory. */
+/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -3199,7 +3228,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -3216,9 +3245,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_v4, so that they round as there. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -3239,7 +3267,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     }
 }
 
-/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
@@ -3273,7 +3301,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3729,7 +3757,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_queries_v4(const struct call *call,
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4 static void softmax_causal_bf16_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -3790,7 +3818,7 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3) << 16);
 }
 
-/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
+/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
 TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
 {
     const mask_v3 bits = (mask_v3)x, made = (mask_v3)pick_v3((mask_v3)(x != x), (vec_v3)(bits | 0x400000),
@@ -3802,7 +3830,7 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -3818,7 +3846,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -3827,7 +3855,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -3836,7 +3864,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 8 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -3851,7 +3879,8 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -3874,7 +3903,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -3892,7 +3922,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* Transposes as transpose_v3 does, but reads elements of 16 bits. */
+/* transpose_v3 from elements of 16 bits, which become floats. */
 TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -3911,7 +3941,7 @@ TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* Transposes as transpose_v3 does, but writes elements of 16 bits. */
+/* transpose_v3 to elements of 16 bits, rounded as by narrowed(). */
 TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -3928,7 +3958,8 @@ TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, 
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -3939,8 +3970,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -3955,7 +3986,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* finite_v3 of numbers in the type in which they are stored. */
+/* finite_v3 for 16-bit elements, which are widened first. */
 TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[8];
@@ -3967,8 +3998,8 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -3978,7 +4009,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -3988,14 +4019,14 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -4026,7 +4057,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -4034,12 +4065,12 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 8 rows to prefetch, or NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -4056,7 +4087,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b: two columns at a time, with their sums in registers. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -4083,7 +4114,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* columns_v3 for any number of rows. */
+/* columns_v3 for any number of rows of a. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -4100,15 +4131,16 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 8 terms. b comes
-   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
     float widened[8 * 64];
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* the row of a stays in registers */
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
@@ -4121,8 +4153,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -4136,8 +4168,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4165,7 +4197,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -4197,15 +4229,16 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4219,7 +4252,7 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
     int64_t b_step, float *c)
 {
@@ -4230,8 +4263,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
-   takes 64 lanes at once, and so reads b in the order of memory. */
+/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -4252,7 +4285,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* few rows: a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -4261,7 +4294,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -4278,9 +4311,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_v3, so that they round as there. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -4301,7 +4333,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     }
 }
 
-/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
@@ -4335,7 +4367,7 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4791,7 +4823,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_queries_v3(const struct call *call,
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v3 static void softmax_causal_bf16_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -4849,7 +4881,7 @@ INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a flo
     return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)p, mask_any) << 16);
 }
 
-/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
+/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
 INLINE void store_narrowed_any(uint16_t *p, vec_any x)
 {
     const mask_any bits = (mask_any)x, made = (mask_any)pick_any((mask_any)(x != x), (vec_any)(bits | 0x400000),
@@ -4861,7 +4893,7 @@ static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -4877,7 +4909,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -4885,7 +4917,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -4893,7 +4925,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 4 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -4905,7 +4937,8 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -4922,7 +4955,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -4940,7 +4974,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* Transposes as transpose_any does, but reads elements of 16 bits. */
+/* transpose_any from elements of 16 bits, which become floats. */
 APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -4958,7 +4992,7 @@ APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* Transposes as transpose_any does, but writes elements of 16 bits. */
+/* transpose_any to elements of 16 bits, rounded as by narrowed(). */
 APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -4974,7 +5008,8 @@ APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -4985,8 +5020,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -5001,7 +5036,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* finite_any of numbers in the type in which they are stored. */
+/* finite_any for 16-bit elements, which are widened first. */
 APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[4];
@@ -5013,8 +5048,8 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
     return 1;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -5024,7 +5059,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -5033,14 +5068,14 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5070,7 +5105,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -5078,12 +5113,12 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 4 rows to prefetch, or NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -5100,8 +5135,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b: two columns at a time,
-   with their sums in registers. */
+/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -5127,7 +5161,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* columns_any for any number of rows. */
+/* columns_any for any number of rows of a. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -5144,15 +5178,16 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 4 terms. b comes
-   from memory. It is prefetched 64 rows ahead (0: by the hardware) for one row of a, else 64 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
+   hardware); with more, 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
     float widened[4 * 64];
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* the row of a stays in registers */
         fetch_any(4, steps, b + 64 * b_row, b_row);
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -5166,9 +5201,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
-   because
-   rounding errors grow with the number of terms. */
+/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -5182,8 +5216,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5211,7 +5245,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -5243,15 +5277,16 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5265,7 +5300,7 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
     int64_t b_step, float *c)
 {
@@ -5276,8 +5311,9 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
-   takes 32 lanes at once, and so reads b in the order of memory. */
+/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
+   and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -5298,7 +5334,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* few rows: a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -5307,7 +5343,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -5324,9 +5360,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_any, so that they round as there. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_any, so the result is rounded equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -5347,7 +5382,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     }
 }
 
-/* The products of the code below, each compiled once: dot_any with its constant arguments. */
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
@@ -5381,7 +5416,7 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const uint16_t 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5838,7 +5873,7 @@ APART void softmax_causal_bf16_few_queries_any(const struct call *call, int64_t 
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 static void softmax_causal_bf16_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -5871,28 +5906,28 @@ static void softmax_causal_bf16_few_any(const struct call *call, int64_t task, s
     synchronise(part);
 }
 
-/* ==== which of them this machine runs ==== */
+/* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
-    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
 /* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
    lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
-   queries of all heads that share keys. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
+   is small, the version has keys in the lanes. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
@@ -5931,8 +5966,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
-   problem has memory for saved numbers of each query. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
+   there are more than 16 queries, or if the call must save values for backward. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -5946,9 +5981,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
-   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
-   A call uses more threads than processors only if the workspace is large enough for them. */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -5959,6 +5993,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -5972,8 +6007,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
-   for `threads` threads, the number that was requested. */
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -6001,8 +6036,7 @@ int softmax_causal_bf16_params_init(struct softmax_causal_bf16_params *params, u
     return 0;
 }
 
-/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
-   queries. */
+/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
@@ -6027,24 +6061,24 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* This is the state of a call that threads work on. */
+/* A call that is running, as all its threads see it. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
-    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* the bytes of the workspace for each thread */
+    size_t bytes; /* bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
+/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls `on`, which takes a struct work, in all threads at once. */
+/* Calls on(w) in all threads of the call at the same time. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -6076,13 +6110,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
-   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +

@@ -18,14 +18,15 @@ struct softmax_causal_gradients_params {
     int none; /* this variant has no parameters: pass NULL */
 };
 
-/* Bytes that softmax_causal_gradients_params_init needs for what it makes from a seed. */
+/* Returns the bytes of `storage` that softmax_causal_gradients_params_init needs for the random arrays. */
 size_t softmax_causal_gradients_params_size(void);
-/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+/* Makes the random arrays in `storage`. Learned arrays become NULL,
+   and the caller sets them. Returns 0 or a negative ATTN_E… */
 int softmax_causal_gradients_params_init(struct softmax_causal_gradients_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+/* Returns the bytes of workspace, aligned to 64, for a problem; they depend on the threads, not on the lengths.
    With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
    more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Of NULL: 0. */
+   checks that they are enough. Returns 0 for NULL. */
 size_t softmax_causal_gradients_workspace(const struct attn_problem *problem);
 /* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
    the result does not depend on the number of threads. */
@@ -33,15 +34,15 @@ int softmax_causal_gradients_forward(const struct attn_problem *problem,
     const struct softmax_causal_gradients_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace);
 
-/* Gradients by learned parameters, which are written; one that is NULL is not computed. */
+/* The arrays for gradients with respect to learned parameters. A gradient that is NULL is not computed. */
 struct softmax_causal_gradients_gradients {
-    int none; /* this variant has none: pass NULL */
+    int none; /* this variant has no learned parameters: pass NULL */
 };
-/* Bytes that softmax_causal_gradients_forward leaves in problem->saved, if that is not NULL,
-   for softmax_causal_gradients_backward with the same arrays; 0: the sizes overflow, or are none. */
+/* The bytes of problem->saved. Unless that is NULL, softmax_causal_gradients_forward fills it for
+   softmax_causal_gradients_backward with the same arrays. Returns 0 if the sizes overflow. */
 size_t softmax_causal_gradients_saved(const struct attn_problem *problem);
-/* Bytes of workspace for softmax_causal_gradients_backward, to be aligned to 64;
-   put them into problem->workspace_bytes. 0: the sizes overflow, or the problem is NULL. */
+/* Returns the bytes of workspace for softmax_causal_gradients_backward,
+   aligned to 64. Put them into problem->workspace_bytes. Returns 0 for NULL, or if the sizes overflow. */
 size_t softmax_causal_gradients_backward_workspace(const struct attn_problem *problem);
 /* Computes the gradients with respect to q, k and v from dout,
    the gradient with respect to out. A gradient that is NULL is not computed. With grouped heads dk and dv are sums over

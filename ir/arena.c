@@ -1,4 +1,4 @@
-/* Memory arenas, which are freed as a whole, and strings that grow. */
+/* Arenas, whose allocations are freed together, and strings that grow. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct block {
 };
 
 struct arena {
-    struct block *block; /* the block that is being filled comes first */
+    struct block *block; /* a list of blocks; new allocations come from the first block */
 };
 
 static _Noreturn void out_of_memory(void)
@@ -57,7 +57,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     if (bytes == 0) bytes = unit;
     struct block *b = arena->block;
     if (bytes > BLOCK_BYTES / 4) {
-        /* A large allocation gets a separate block. The block with free space stays first in the list. */
+        /* A large allocation gets its own block. The first block of the list stays the one with free space. */
         struct block *own = block_new(bytes);
         own->used = bytes;
         own->next = b->next;

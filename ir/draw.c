@@ -1,10 +1,10 @@
-/* Random numbers. For each number a, `count` distinct numbers are drawn from a range that begins at 0. Each try is a
-   hash of the seed, a and the number of the try. */
+/* Evaluates EXPR_DRAWN: for each number a, `count` different numbers are drawn from 0 … among - 1. Candidate t is a
+   hash of the seed, a and t. A candidate that was drawn before is skipped. */
 #include "ir.h"
 
 #include <stdlib.h>
 
-/* Vigna's splitmix64, one step from x. */
+/* Vigna's splitmix64: the output for the state x. */
 static uint64_t splitmix64(uint64_t x)
 {
     x += UINT64_C(0x9E3779B97F4A7C15);
@@ -13,8 +13,8 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Whether the number b is drawn for a. If there are at most `count` numbers, all are drawn. Otherwise attempt
-   t = 0, 1, … draws one number each, until `count` different numbers are drawn. */
+/* Whether the number b is drawn for a. If there are no more than `count` numbers, all are drawn. Otherwise candidates
+   are taken for t = 0, 1, … until `count` different numbers are drawn. */
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among)
 {
     if (draw->upto) among = a < INT64_MAX ? a + 1 : a;

@@ -1,4 +1,4 @@
-/* Storage types: their names, their sizes, and the type in which sums over them are computed. */
+/* Storage types: their names, their sizes, and the types in which they are summed. */
 #include "ir.h"
 
 #include <string.h>

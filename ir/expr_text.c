@@ -1,4 +1,4 @@
-/* Text of expressions and references, and the reader that the parsers of both IRs share. */
+/* Prints and parses expressions, references and axes, for the text of both IRs. */
 #include "ir.h"
 
 #include <ctype.h>
@@ -91,7 +91,7 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
     }
 }
 
-/* Whether the size's word is followed by a number. */
+/* Whether a number follows the word in the text of an axis, as in `axis c chunks 64`. */
 static bool has_extent(enum size_source source)
 {
     return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_UNITS || source == SIZE_ROWS;

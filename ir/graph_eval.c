@@ -1,14 +1,14 @@
-/* The interpreter of the graph. It computes every value as a whole, in float64, and so defines the meaning of a
-   program. */
+/* The interpreter of the graph. It computes each value completely, in float64, before the next. Its results define what
+   a program computes. */
 #include "ir.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The elements of a value. An operand whose subscripts are not plain axes is copied first, so that axes index it. The
-   offset of an element is the sum of index times stride over all axes. */
+/* An operand of a sum, laid out so that the offset of an element is the sum over all axes of index * stride. An operand
+   with subscripts that are not plain axes is copied into this layout. */
 struct dense {
-    double *data, *owned; /* owned: the buffer to free, or NULL if data belongs to a value */
+    double *data, *owned; /* owned: the copy to free; NULL if `data` belongs to a value */
     int64_t stride[MAX_AXES];
 };
 
@@ -16,7 +16,7 @@ struct evaluation {
     const struct graph *graph;
     struct module *module;
     int64_t size[MAX_AXES], index[MAX_AXES];
-    double **data; /* by value */
+    double **data; /* data[v]: the elements of value v, or NULL */
     struct ids ids;
     uint64_t *noise; /* the state of graph_eval_noisy; NULL: no noise */
     const char *error;
@@ -55,7 +55,7 @@ static bool next_point(struct evaluation *e, int rank, const int *axes)
     return false;
 }
 
-/* The offset that the reference has at the current index, or -1 if it is outside the value. */
+/* The offset of the element that r refers to at the current indices, or -1 if a subscript is out of range. */
 static int64_t offset(struct evaluation *e, const struct ref *r)
 {
     const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
@@ -83,8 +83,8 @@ static void fail_outside(struct evaluation *e, int number, const struct ref *r)
 
 /* ---- map ---- */
 
-/* Whether evaluating the expression at this point reads one of the operands in `bad`. A select reads only the branch
-   it takes. */
+/* Whether evaluating x at the current point reads an operand whose bit in `bad` is set. A select reads only the branch
+   that it takes. */
 static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return bad >> x->integer & 1;
@@ -103,7 +103,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
         .operand = operand, .index = e->index, .size = e->size, .ids = &e->ids, .noise = e->noise};
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
-    bool straight[MAX_OPERANDS]; /* the offset grows by a constant step along the last axis */
+    bool straight[MAX_OPERANDS]; /* the operand's offset grows by step[k] for each index of the last axis */
     for (int k = 0; k < v->operands; k++) {
         const struct ref *r = &v->operand[k];
         int64_t stride = 1;
@@ -157,7 +157,7 @@ static void row_major(const struct evaluation *e, int rank, const int *axes, int
     }
 }
 
-/* The region as ones and zeros over the axes that it uses. */
+/* Makes an array of the region, over the axes that it uses: 1 inside, 0 outside. */
 static struct dense lay_out_region(struct evaluation *e, const struct expr *where)
 {
     struct dense region = {0};
@@ -171,8 +171,8 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
     return region;
 }
 
-/* An operand indexed by the axes that its subscripts use: the value itself if every subscript is a plain axis, else
-   a copy. Elements outside the value are allowed only outside the region, where nothing reads them. */
+/* Lays out an operand over the axes that its subscripts use. If every subscript is a plain axis, no copy is needed. A
+   subscript may be out of range only outside the region, where the element is not used. */
 static struct dense lay_out(struct evaluation *e, int number, const struct ref *r)
 {
     struct dense operand = {.data = e->data[r->of]};
@@ -202,7 +202,7 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     return operand;
 }
 
-/* The innermost loop: `count` terms; each pointer advances by a separate step. */
+/* The innermost loop: combines `count` terms a * b with `out`. Each pointer advances by its own step. */
 static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_step, const double *a, int64_t a_step,
                        const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
@@ -230,7 +230,7 @@ static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_s
         for (int64_t n = 0; n < count; n++) out[n * out_step] += a[n * a_step] * b[n * b_step];
 }
 
-/* Sums with noise: changes every partial sum (`sums`), or else every term. */
+/* fold_terms for sums with random errors: in every partial sum if `sums`, else in every term. */
 static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, int64_t out_step, const double *a,
                        int64_t a_step, const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
@@ -242,6 +242,7 @@ static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, i
     }
 }
 
+/* The number of operands that a loop over the axis would not read contiguously. */
 static int awkward(const struct dense *a, const struct dense *b, int axis)
 {
     return (a->stride[axis] > 1) + (b->stride[axis] > 1);
@@ -275,7 +276,8 @@ static void eval_fold(struct evaluation *e, int number, double *out)
             run = inner < 0 ? 1 : e->size[inner];
     double init = v->op == GRAPH_CONTRACT ? 0 : v->init;
     uint64_t *const noise = fold == FOLD_SUM ? e->noise : NULL;
-    bool elements_alone = true; /* a kernel compensates sums over rows for rounding, so their partial sums are exact */
+    bool elements_alone = true; /* the sum is over constant axes only. A kernel compensates other sums, so their partial
+                                   sums get no errors */
     for (int k = 0; k < sums; k++) elements_alone &= e->module->axis[summed[k]].source == SIZE_CONSTANT;
     for (int64_t n = 0; n < count; n++) out[n] = init;
     if (points < 0) fail(e, "the interpreter's loops are too long");
@@ -344,8 +346,8 @@ static const char *evaluate(const struct graph *g, const struct problem_size *si
     if (!e.data || !last_use) fail(&e, "the interpreter ran out of memory");
     for (int v = 0; v < g->values && !e.error; v++)
         for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
-    for (int v = 0; v < g->values && !e.error; v++) { /* ids are read by name from any expression, so all are added
-                                                         before the first value */
+    for (int v = 0; v < g->values && !e.error; v++) { /* id parameters come first, because any expression may read them
+                                                         by name */
         if (!g->value[v].integers) continue;
         last_use[v] = g->values;
         eval_value(&e, v, in, count);

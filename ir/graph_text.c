@@ -1,4 +1,4 @@
-/* The graph as text, one line per value in order, and the parser of that text. */
+/* Prints a graph as text, one line per value, and parses this text. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static struct referred referred(const void *program, int of)
     return (struct referred){arena_printf(g->module->arena, "%d", of), v->rank, v->axes};
 }
 
-/* Equal references become one operand, because the parser merges them too. */
+/* Returns v's expression with equal operands merged into one. The parser merges equal references too, so a printed and
+   parsed graph prints the same text. */
 static const struct expr *merged(const struct graph *g, const struct value *v)
 {
     const struct expr *with[MAX_OPERANDS];
@@ -152,7 +153,7 @@ static void read_value(struct reader *r, struct graph *g)
         return;
     case GRAPH_TABLE:
         number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));
-        /* Tables with equal names share one array after reading, because passes compare the pointers. */
+        /* Equal tables share one array of numbers, because passes compare the pointers. */
         for (int u = 0; u < number && !r->failed; u++)
             if (graph_same_table(g, &g->value[u], &g->value[number])) g->value[number].data = g->value[u].data;
         return;

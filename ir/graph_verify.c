@@ -1,4 +1,4 @@
-/* Rules that every graph satisfies. */
+/* Checks the rules that every graph satisfies. Functions return NULL, or an error message. */
 #include "ir.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ bool graph_same_table(const struct graph *g, const struct value *a, const struct
     return a->data == b->data || memcmp(a->data, b->data, count * sizeof *a->data) == 0;
 }
 
-/* Complains about the first axis whose extent is not constant. */
+/* Reports the first axis whose extent is not constant. */
 static const char *constant_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -66,7 +66,8 @@ static const char *map_check(const struct graph *g, const struct value *v)
     return expr_check(g->module, v->expr, &allowed);
 }
 
-/* A running maximum that partial sums are expressed relative to: it has the same axes as the sum, or some of them. */
+/* Checks `online` and `power` of a sum: the value that the terms are relative to is a maximum, without axes that the
+   sum lacks. */
 static const char *online_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];
@@ -86,7 +87,7 @@ static const char *online_check(const struct graph *g, int number)
     return NULL;
 }
 
-/* Checks `keep`, the factor with which a sum goes on from chunk to chunk. */
+/* Checks `keep`, the factor of a carried sum from one chunk to the next. */
 static const char *keep_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -132,7 +133,8 @@ static bool has_ids(const void *program, const char *name)
     return false;
 }
 
-/* Parameters of integers are read only by name, and every name that an expression reads is such a parameter. */
+/* Checks id parameters: no operand refers to one, and every name that an expression reads is that of an id
+   parameter. */
 static const char *ids_check(const struct graph *g, const struct value *v)
 {
     const char *unknown = expr_unknown_ids(v->expr, has_ids, g);

@@ -1,5 +1,5 @@
-/* Integers that a region reads at run time, from parameters over batches and keys. A mask compares the id of a query
-   with the ids of keys. */
+/* Reads id parameters: integers [batch, keys], such as the document of each token. A mask compares the id at the
+   position of a query with the ids of keys. */
 #include "ir.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ int64_t ids_read(struct ids *ids, const char *name, int64_t b, int64_t x)
 int64_t ids_extreme(struct ids *ids, const char *name, int64_t b, int64_t from, int64_t to, bool largest)
 {
     int64_t found = largest ? INT32_MIN : INT32_MAX;
-    if (from < 0 && from < to) { /* all ids at negative positions are the same, smaller than every stored id */
+    if (from < 0 && from < to) { /* the id at a negative position is INT64_MIN, smaller than every stored id */
         if (!largest || to <= 0) return INT64_MIN;
         from = 0;
     }

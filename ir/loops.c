@@ -1,4 +1,4 @@
-/* Builders of the loop IR. */
+/* Builds loops, and answers questions about their arrays and statements. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ const char *loops_unused_name(const struct loops *l, const char *wanted)
 {
     const size_t length = strlen(wanted);
     bool *taken = arena_alloc(l->module->arena,
-                              (size_t)l->arrays + 3); /* the wanted name counts as number 1; wanted_2 is number 2 */
+                              (size_t)l->arrays + 3); /* taken[1]: the name `wanted`; taken[n]: the name wanted_n */
     for (int a = 0; a < l->arrays; a++) {
         const char *name = l->array[a].name;
         if (strncmp(name, wanted, length) != 0) continue;
@@ -103,7 +103,7 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
-/* The number of sequence axes that an input or output has; an axis of rows counts as one. -1 for other arrays. */
+/* The number of axes of queries, keys or SIZE_ROWS that an input or output has. -1 for arrays of other kinds. */
 static int sequences_of(const struct loops *l, const struct array *a)
 {
     int count = 0;

@@ -1,12 +1,12 @@
-/* The interpreter of the loops, in float64. It also checks tiling. Two reads are errors: of an element outside its
-   array, and of an element that was not written since the range of its tile last changed. */
+/* The interpreter of the loops, in float64. It also detects wrong tiling. Reading an element outside its array is an
+   error. So is reading an element of a tile that was not written after the tile's current range began. */
 #include "ir.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 3 }; /* chunks in a window; the result does not depend on this number */
+enum { WINDOW = 3 }; /* the number of chunks in a window; results must not depend on it */
 
 static const uint64_t unwritten_bits = UINT64_C(0x7ffcdeadbeef0001); /* a NaN that no computation produces */
 
@@ -14,17 +14,17 @@ struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
-    int64_t block_lo[MAX_AXES];  /* where the block around the current range of each axis begins */
-    int64_t stride[MAX_AXES];    /* the distance between neighbouring indices in the current range of each axis */
-    double **data;               /* by array */
-    int64_t (*extent)[MAX_RANK]; /* by array */
-    int64_t *elements;           /* by array */
-    double *sum;                 /* one row of lanes */
+    int64_t block_lo[MAX_AXES];  /* by axis: the first index of the surrounding FOR with `block` */
+    int64_t stride[MAX_AXES];    /* by axis: the distance between neighbouring indices in the current range */
+    double **data;               /* by array: its elements */
+    int64_t (*extent)[MAX_RANK]; /* by array: its extents in this interpreter */
+    int64_t *elements;           /* by array: the number of elements in `data` */
+    double *sum;                 /* a DOT's sums for one row, by lane; there is room for `sums` lanes */
     int64_t sums;
     const struct stmt *stmt; /* the statement being run */
     struct ids ids;
-    struct visits *visits; /* if set, loops are only counted: there is no data, and only FOR statements run */
-    bool queries;          /* inside a loop over queries */
+    struct visits *visits; /* not NULL: only counts the work of loops; there is no data, and only FOR statements run */
+    bool queries;          /* the current statement is inside a FOR over queries */
     const char *error;
 };
 
@@ -50,7 +50,7 @@ static bool is_unwritten(double value)
     return memcmp(&value, &unwritten_bits, sizeof value) == 0;
 }
 
-/* Fails with `what`, the statement and the current point. */
+/* Reports an error in the current statement at the current point. `what` says what is wrong with the element of r. */
 static void fail_here(struct machine *e, const struct ref *r, const char *what)
 {
     struct text at = {NULL, 0, 0}, line = {NULL, 0, 0};
@@ -75,9 +75,9 @@ static struct environment environment(struct machine *e, const double *operand)
 
 /* ---- elements ---- */
 
-/* The offset subtracted from a subscript.
-   - Tiles: where the range begins, on run-time axes and on constant axes that the tile holds only a part of.
-   - Chunks and all other arrays: 0. */
+/* The index of the first stored element along axis k of array a:
+   - LO, in a tile, if the axis has a run-time size or the tile stores only a part of a constant axis.
+   - 0, for axes of chunks and in other arrays. */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
     const struct axis *axis = &e->module->axis[a->axes[k]];
@@ -91,14 +91,14 @@ static int64_t count_of(const struct machine *e, int axis)
     return (e->hi[axis] - e->lo[axis] + e->stride[axis] - 1) / e->stride[axis];
 }
 
-/* The distance between the indices of neighbouring elements along an array's axis. A tile holds only the indices of
-   its range. */
+/* The distance between the indices of neighbouring stored elements along axis k. A tile stores only the indices of its
+   range, which are a period apart in a FOR with `apart`. */
 static int64_t spread(const struct machine *e, const struct array *a, int k)
 {
     return a->kind == ARRAY_TILE ? e->stride[a->axes[k]] : 1;
 }
 
-/* The offset of the tile for the current range, among the tiles that are held. */
+/* The offset of the current range's tile in an array that stores several tiles (array.held). */
 static int64_t first_held(const struct machine *e, const struct ref *r)
 {
     const struct array *a = &e->loops->array[r->of];
@@ -108,7 +108,7 @@ static int64_t first_held(const struct machine *e, const struct ref *r)
     return number % a->held * (e->elements[r->of] / a->held);
 }
 
-/* The offset of the reference at the current index, or -1 if it is outside the array. */
+/* The offset of the element that r refers to at the current indices, or -1 if a subscript is out of range. */
 static int64_t locate(struct machine *e, const struct ref *r)
 {
     const struct environment env = environment(e, NULL);
@@ -123,13 +123,13 @@ static int64_t locate(struct machine *e, const struct ref *r)
     return at + first_held(e, r);
 }
 
-/* A reference as the nest of a statement accesses it. If `straight`, the offset is base plus the sum over axes of
-   step times the distance from the beginning of the range. */
+/* A reference in a statement. If `straight`, no point is out of range, and the offset of an element is base + the sum
+   over the statement's axes of step[axis] * (the element's number in the current range of the axis). */
 struct access {
     const struct ref *ref;
     double *data;
     bool straight;
-    int64_t base, step[MAX_AXES]; /* by axis */
+    int64_t base, step[MAX_AXES];
 };
 
 static struct access access_over(struct machine *e, const struct ref *r, uint32_t nest)
@@ -167,7 +167,8 @@ static int64_t access_at(struct machine *e, const struct access *x, int rank, co
     return at;
 }
 
-/* A pointer to the element, or NULL after reporting an error. */
+/* Returns a pointer to the element at the current point, or NULL after reporting an error. read: an unwritten element
+   is an error. */
 static double *element(struct machine *e, const struct access *x, int rank, const int *axes, bool read)
 {
     int64_t at = access_at(e, x, rank, axes);
@@ -185,7 +186,7 @@ static uint32_t nest_of(const struct stmt *s)
     return nest;
 }
 
-/* Sets every index to the beginning of its range; returns false if a range of the nest is empty. */
+/* Sets every index to the beginning of its range. Returns false if the range of one of the given axes is empty. */
 static bool first_point(struct machine *e, int rank, const int *axes)
 {
     memcpy(e->index, e->lo, sizeof e->index);
@@ -194,7 +195,8 @@ static bool first_point(struct machine *e, int rank, const int *axes)
     return true;
 }
 
-/* Moves to the next point. The last axis, the lanes, varies slowest; of the others the last varies fastest. */
+/* Moves to the next point; returns false after the last. The last axis (the lanes) varies slowest, the second last axis
+   fastest. */
 static bool next_point(struct machine *e, int rank, const int *axes)
 {
     for (int k = rank - 2; k >= -1; k--) {
@@ -207,7 +209,8 @@ static bool next_point(struct machine *e, int rank, const int *axes)
 
 /* ---- map ---- */
 
-/* Bits of the operands that evaluating the expression at this point reads. A select reads only the branch it takes. */
+/* Bit k of the result is set if evaluating x at the current point reads operand k. A select reads only the branch that
+   it takes. */
 static uint32_t reads(const struct expr *x, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return UINT32_C(1) << x->integer;
@@ -279,11 +282,12 @@ static void run_copy(struct machine *e, const struct stmt *s)
 
 /* ---- unions and conditions ---- */
 
-/* The union of the ranges of a statement, asked one index at a time. */
+/* The union of the ranges of a statement, for is_member, which tests one index at a time. Neighbouring indices often
+   map to the same number of a draw, so the last answer is stored: if `known`, `holds` tells whether `number` is
+   drawn. */
 struct members {
     int64_t from[MAX_RANGES], to[MAX_RANGES];
-    int64_t number[MAX_RANGES]; /* the last number looked up among the drawn ones; `holds` is the answer, which
-                                   neighbouring indices share */
+    int64_t number[MAX_RANGES];
     bool known[MAX_RANGES], holds[MAX_RANGES];
 };
 
@@ -298,7 +302,8 @@ static struct members members_of(struct machine *e, const struct stmt *s)
     return u;
 }
 
-/* Whether x is drawn at some point of the other axes' ranges (FOR), or at every point (IF, DOT). */
+/* Whether index x of the statement's axis is drawn: in a FOR, at one or more points of the current ranges of the other
+   axes; in an IF or DOT, at all these points. */
 static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
 {
     const struct environment env = environment(e, NULL);
@@ -332,6 +337,7 @@ static bool is_member(struct machine *e, const struct stmt *s, struct members *u
     return false;
 }
 
+/* Whether the current range of the statement's axis has an index outside the union of the statement's ranges. */
 static bool outside(struct machine *e, const struct stmt *s)
 {
     struct members u = members_of(e, s);
@@ -340,8 +346,8 @@ static bool outside(struct machine *e, const struct stmt *s)
     return false;
 }
 
-/* Whether the condition of an IF or DOT holds: an expression, or ranges that do not cover the current tile. A DOT
-   with neither always holds. */
+/* Whether the condition of an IF or DOT holds: its expression, or that its ranges do not contain the whole current
+   range. A DOT without an expression and ranges has a condition that always holds. */
 static bool holds(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
@@ -364,7 +370,7 @@ static bool grow_sums(struct machine *e, int64_t lanes)
     return true;
 }
 
-/* Checks every element that the sum at the current row and lane reads. */
+/* Reports an error if the sum at the current row and lane reads an unwritten element, or one out of range. */
 static void check_terms(struct machine *e, const struct stmt *s, const struct access *row, const struct access *lane)
 {
     const int axes[3] = {s->axes[0], s->axes[1], s->axis};
@@ -376,7 +382,7 @@ static void check_terms(struct machine *e, const struct stmt *s, const struct ac
     e->index[s->axis] = e->lo[s->axis];
 }
 
-/* The sum at the current row and lane over the pairs inside the region. */
+/* The sum at the current row and lane over the terms inside the region. */
 static double sum_in_region(struct machine *e, const struct stmt *s, const struct access *row,
                             const struct access *lane)
 {
@@ -402,7 +408,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
                   to = access_over(e, &s->assign[0].to, nest);
     struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to;
     bool straight = row.straight && lane.straight, region = s->where && holds(e, s);
-    memcpy(e->index, e->lo, sizeof e->index); /* evaluating the condition may have changed the index */
+    memcpy(e->index, e->lo, sizeof e->index); /* holds() may have changed indices */
     for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error;
          e->index[row_axis] += e->stride[row_axis]) {
         for (int64_t n = 0; n < lanes; n++) e->sum[n] = 0;
@@ -435,10 +441,10 @@ static void run_dot(struct machine *e, const struct stmt *s)
 
 static void run_body(struct machine *e, const struct stmt *s);
 
-/* Marks elements as unwritten when the range of a FOR changes.
-   - The elements of every tile over that axis are lost.
-   - On entering a parallel body, all tiles of the thread are lost.
-   - Shared tiles are lost when the head changes, tiles over chunks when the window changes. */
+/* Marks the elements of some tiles as unwritten when FOR s goes to its next range, so that reading them is an error:
+   - all tiles over the axis of s; but tiles over chunks only if s is a window, and held tiles only if s is a block
+   - private tiles, if s is parallel: the next range may run in another thread
+   - shared tiles and tiles over chunks, if s is parallel over batches or heads: the head changes */
 static void forget(struct machine *e, const struct stmt *s)
 {
     enum size_source source = e->module->axis[s->axis].source;
@@ -457,7 +463,7 @@ static void forget(struct machine *e, const struct stmt *s)
     }
 }
 
-/* Whether the region contains a point of the current ranges. */
+/* Whether at least one point of the current ranges is in the region. */
 static bool any_point(struct machine *e, const struct expr *where)
 {
     const struct environment env = environment(e, NULL);
@@ -473,7 +479,7 @@ static bool any_point(struct machine *e, const struct expr *where)
     return false;
 }
 
-/* The product of the sizes of the current ranges over all run-time axes. */
+/* The product of the lengths of the current ranges of all axes that are neither constant nor chunks. */
 static int64_t points(const struct machine *e)
 {
     int64_t count = 1;
@@ -501,7 +507,7 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
         e->visits->tiles += keys;
         e->visits->points += count;
         for (const struct stmt *inner = s->body; inner && tests;
-             inner = inner->next) /* the body tests its region itself, or under an IF */
+             inner = inner->next) /* the region is tested, unless an IF whose condition fails skips the test */
             if (inner->op == LOOPS_IF && !holds(e, inner)) tests = false;
         if (!tests) count = 0;
         e->visits->tested += count;
@@ -512,8 +518,8 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
     if (!s->where || any_point(e, s->where)) run_body(e, s->body);
 }
 
-/* Runs the tiles of the indices from, from + stride, … below `to`. The stride is the period if the FOR is `apart`,
-   else 1. */
+/* Runs the body for each tile of the indices from, from + stride, … below `to`. The stride is the period if the FOR is
+   `apart`, else 1. */
 static void run_tiles(struct machine *e, const struct stmt *s, int64_t from, int64_t to)
 {
     int64_t step = s->window ? WINDOW : s->step, stride = stmt_stride(s), end;
@@ -528,7 +534,7 @@ static void run_period(struct machine *e, const struct stmt *s, int64_t from, in
 {
     const struct environment env = environment(e, NULL);
     int64_t phase = floor_mod(expr_eval_int(s->phase, &env) - from,
-                              s->period); /* the distance from `from` to the first run that begins there or later */
+                              s->period); /* the distance from `from` to the next index where a run begins */
     if (s->apart) {
         for (int64_t n = 0; n < s->run; n++) run_tiles(e, s, from + (phase + n) % s->period, to);
         return;
@@ -547,7 +553,7 @@ static void run_for(struct machine *e, const struct stmt *s)
     e->queries |= e->module->axis[s->axis].source == SIZE_N_Q;
     e->stride[s->axis] = stmt_stride(s);
     for (int64_t x = from; x < limit && !e->error; x = to) {
-        if (s->ranges) { /* the next interval of indices in the union */
+        if (s->ranges) { /* find the next interval of the union: x to `to` */
             while (x < limit && !is_member(e, s, &u, x)) x++;
             for (to = x; to < limit && is_member(e, s, &u, to);) to++;
         }

@@ -1,4 +1,4 @@
-/* The loops as text, arrays first and then nested statements, and the parser of that text. */
+/* Prints loops as text, first the arrays and then the nested statements, and parses this text. */
 #include "ir.h"
 
 #include <string.h>
@@ -38,7 +38,8 @@ static void print_ref(const struct loops *l, const struct ref *r, struct text *o
     ref_print(l->module, r, referred, l, out);
 }
 
-/* Equal references become one operand, because the parser merges them too. */
+/* Returns the expression with equal operands merged into one. The parser merges equal references too, so printed and
+   parsed loops print the same text. */
 static const struct expr *merged(const struct loops *l, const struct stmt *s, const struct expr *e)
 {
     const struct expr *with[MAX_OPERANDS];
@@ -410,7 +411,7 @@ static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
     }
 }
 
-/* Reads statements up to the token `end`, or up to the end of the text if `end` is "". */
+/* Parses statements up to the token `end`. If `end` is "", parses up to the end of the text. */
 static struct stmt *read_body(struct reader *r, struct loops *l, const char *end)
 {
     struct stmt *first = NULL, **last = &first;

@@ -1,4 +1,4 @@
-/* Rules that all loops satisfy. */
+/* Checks the rules that all loops satisfy. Functions return NULL, or an error message. */
 #include "ir.h"
 
 #include <string.h>
@@ -10,13 +10,14 @@ static const char *const op_name[] = {
 };
 enum { OPS = sizeof op_name / sizeof *op_name, LONGEST = 160 };
 
-/* The loops around a statement. step: the step of the FOR over each axis; 0 if there is none. */
+/* The FORs around a statement, by axis. */
 struct scope {
     const struct loops *loops;
     struct module *module;
-    int64_t step[MAX_AXES];
-    bool window[MAX_AXES];                      /* inner FORs over the same axis subdivide its range */
-    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* the FOR over each axis is parallel, or ordered */
+    int64_t step[MAX_AXES];                     /* the step of the FOR over the axis; 0: there is no FOR over the
+                                                   axis */
+    bool window[MAX_AXES];                      /* the FOR has `window` or `block`: inner FORs divide its range */
+    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* the FOR is parallel; the FOR is ordered */
 };
 
 static const char *complaint(const struct scope *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -35,7 +36,7 @@ static uint32_t bit(int axis)
     return UINT32_C(1) << axis;
 }
 
-/* The largest number of elements that the current range of an axis can have; -1 if it depends on the problem. */
+/* The maximum number of indices in a current range of the axis; -1 if the maximum depends on the problem. */
 static int64_t width(const struct scope *c, int axis)
 {
     const struct axis *a = &c->module->axis[axis];
@@ -44,7 +45,8 @@ static int64_t width(const struct scope *c, int axis)
     return step && (extent < 0 || step < extent) ? step : extent;
 }
 
-/* Axes whose range is a single element. A statement may use their INDEX without running over them. */
+/* The axes, as bits, whose current range has only one index. A statement may use their INDEX even if they are not among
+   its axes. */
 static uint32_t single_axes(const struct scope *c)
 {
     uint32_t axes = 0;
@@ -102,7 +104,7 @@ static const char *array_check(const struct scope *c, int number)
 
 /* ---- references ---- */
 
-/* `free_axes`: the axes whose INDEX may occur. */
+/* Checks a reference. `free_axes`: the axes, as bits, whose INDEX may occur. */
 static const char *check_ref(const struct scope *c, const struct ref *r, uint32_t free_axes)
 {
     const struct array *a = &c->loops->array[r->of];
@@ -119,8 +121,8 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         if (!fixed && along != a->axes[k])
             return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
-        /* Tiles count a constant axis from 0. A tile that holds only a part of the axis counts from where the range
-           begins. */
+        /* Element 0 of a tile is index 0 of a constant axis. If the tile stores only a part of the axis, element 0 is
+           at LO. */
         bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
         int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)
@@ -138,8 +140,8 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
     const char *wrong = check_ref(c, r, free_axes);
     if (wrong) return wrong;
     const struct array *a = &c->loops->array[r->of];
-    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* every chunk and every unit has separate
-                                                                            rows */
+    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* different chunks, and different units, have
+                                                                            different rows */
         if (c->parallel[x] && !axis_is_chunks(&c->module->axis[x]) && c->module->axis[x].source != SIZE_UNITS &&
             !ref_uses_axis(r, x) && !(c->ordered[x] && a->sums))
             return complaint(c, "threads at work on different '%s' assign the same elements of %%%s",
@@ -149,7 +151,7 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
                : complaint(c, "it assigns to %%%s, which is neither a tile nor the output", a->name);
 }
 
-/* A SET that assigns one element at several points would keep only the last value. */
+/* Checks that a SET does not assign the same element at several points: only the last value would remain. */
 static const char *check_set_once(const struct scope *c, const struct stmt *s, const struct assign *a)
 {
     uint32_t used = ref_axes(&a->to) | single_axes(c);
@@ -162,7 +164,7 @@ static const char *check_set_once(const struct scope *c, const struct stmt *s, c
 
 /* ---- statements ---- */
 
-/* Checks the period of a FOR, and the run of indices that it takes of each period. */
+/* Checks the members period, run, phase and apart of a FOR. */
 static const char *check_period(const struct scope *c, const struct stmt *s)
 {
     const struct allowed bounds = {.ranges = true};
@@ -210,8 +212,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
 }
 
-/* A point must not read an element that another point of the nest assigns: the order of points depends on how lanes
-   are laid out. */
+/* Checks that no point of a statement reads an element that another point of the statement assigns. The order of points
+   is not defined, because a vector processes several of them at once. */
 static const char *check_order(const struct scope *c, const struct stmt *s)
 {
     for (int k = 0; k < s->operands; k++)
@@ -236,7 +238,7 @@ static const char *check_compensation(const struct scope *c, const struct assign
     return same ? NULL : complaint(c, "the compensation %%%s is not a tile of the sum's shape", compensation->name);
 }
 
-/* Only COPY and DOT know the layout of pairs. */
+/* Checks that a MAP does not use a paired array: only COPY and DOT can access pairs. */
 static const char *check_unpaired(const struct scope *c, const struct ref *r)
 {
     const struct array *a = &c->loops->array[r->of];
@@ -263,6 +265,7 @@ static const char *check_map(const struct scope *c, const struct stmt *s, uint32
     return NULL;
 }
 
+/* Checks that both operands of a DOT have the layout of bf16 pairs, or neither. */
 static const char *check_pairs(const struct scope *c, const struct stmt *s)
 {
     const struct ref *by_row = &s->operand[0], *by_lane = &s->operand[1];
@@ -313,8 +316,8 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     if (ref_uses_axis(by_row, lane)) return "its first operand has the lane axis";
     if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over))
         return "its first operand is not over the rows and the axis it sums over";
-    /* Inputs are in the caller's layout, with the lanes on any axis. The pack pass copies them into tiles that have
-       the lanes last. */
+    /* A tile must have the lanes last. An input has the caller's layout, where any axis may be the lanes; the pack pass
+       copies it into a tile. */
     bool tile = c->loops->array[by_lane->of].kind == ARRAY_TILE, lanes = false;
     for (int k = tile ? by_lane->rank - 1 : 0; k >= 0 && k < by_lane->rank; k++) lanes |= ref_axis(by_lane, k) == lane;
     if (!lanes)
@@ -357,7 +360,7 @@ static bool has_ids(const void *program, const char *name)
     return false;
 }
 
-/* The name of an id parameter that the statement reads but that does not exist, or NULL. */
+/* Returns the name of an id parameter that the statement reads and that does not exist, or NULL. */
 static const char *unknown_ids(const struct scope *c, const struct stmt *s)
 {
     const struct expr *part[4] = {s->from, s->to, s->where, s->when};
@@ -371,7 +374,8 @@ static const char *unknown_ids(const struct scope *c, const struct stmt *s)
     return unknown;
 }
 
-/* Checks that every number in the statement refers to something, so that the statement can be printed and examined. */
+/* Checks that the axes, arrays and expressions that the statement refers to exist. The other checks, and printing the
+   statement in a message, rely on this. */
 static const char *check_numbers(const struct scope *c, const struct stmt *s)
 {
     struct module *m = c->module;

@@ -1,12 +1,15 @@
-/* Types and functions for kernels emitted by attnc and for programs that call kernels. C11 and C++. Kernels allocate
-   nothing, do no I/O and keep no state. The functions here that allocate, read or write are for the callers. */
+/* Types and functions for kernels emitted by attnc, and for programs that call kernels. C11 and C++. Kernels allocate
+   no memory, do no I/O and have no static state. The functions below that allocate, read or write are for callers.
+   - B, H, G, N: batch, heads of q, heads of k and v (kv_heads), rows (n_q or n_k)
+   - D, E: the size of a query and of a key (head_dim), the size of a value (value_dim)
+   - NAME: the name of a kernel, the prefix of its functions, such as NAME_forward */
 #ifndef ATTNRT_H
 #define ATTNRT_H
 
 /* ---- types ---- */
 
-/* These types have a separate include guard, because the header of a standalone kernel contains them too. The number
-   is raised when a type changes. */
+/* These types have a separate include guard, because the header of a standalone kernel contains them too. The guard's
+   number changes whenever a type changes. */
 
 #ifndef ATTNRT_TYPES
 #define ATTNRT_TYPES 5
@@ -15,7 +18,8 @@
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size or stride of the problem is negative, or heads is not a multiple of kv_heads */
+    ATTN_EPROBLEM = -1,   /* a size of the problem is negative, a stride is negative or too small, or heads is not a
+                             multiple of kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter array that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
@@ -25,69 +29,72 @@ enum attn_error {
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file has the wrong format (never from a kernel) */
     ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets that the kernel was compiled for */
-    ATTN_EORDER = -11,    /* ids decrease from one key to the next; a kernel that carries state from key to key needs
-                             ascending ids */
+    ATTN_EORDER = -11,    /* an id is smaller than the id of the key before; the linear form needs ascending ids */
     ATTN_ESTATE = -12,    /* a state belongs to another kernel or other sizes, or is truncated or damaged */
-    ATTN_ECAPACITY = -13, /* more tokens than the problem's capacity, or than the kernel's spec allows */
-    ATTN_ELENGTH = -14,   /* n_q, n_k or the capacity is more than the kernel's spec allows; or a sequence is shorter
-                             than the given length, its state cannot go back that far, or another state cannot be
-                             appended there */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined (NAME_state_fold) */
+    ATTN_ECAPACITY = -13, /* a sequence would have more tokens than the problem's capacity, or than the spec allows */
+    ATTN_ELENGTH = -14,   /* one of these:
+                             - n_q, n_k or the capacity is larger than the spec allows
+                             - NAME_state_truncate: the sequence is shorter than `length`, or the state cannot be
+                               truncated to `length`
+                             - NAME_state_init: `start` is not a valid position
+                             - NAME_state_fold: the second state cannot be appended to the first, for example because
+                               it begins at another position */
+    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold */
 };
 
-/* Threads that the caller provides in place of OpenMP's. Two libraries in one process that both start threads
-   compete for processors. The types are those of GOMP_parallel and GOMP_barrier, which every OpenMP library on Linux
-   has. */
+/* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start
+   threads, their threads compete for processors. The members may be GOMP_parallel and GOMP_barrier, which every OpenMP
+   library on Linux has. */
 struct attn_team {
-    /* Calls work(context) in `threads` threads at the same time, or in fewer, but never in more. Returns when all of
-       them have returned. flags is 0. */
+    /* Calls work(context) in at most `threads` threads at the same time. Returns when all calls have returned. `flags`
+       is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* called by each thread inside `work`: waits until every thread of the team has called it */
+    void (*barrier)(void); /* called inside `work`: waits until every thread of the team has called it */
 };
 
 /* One call of a kernel. */
 struct attn_strides {
-    int64_t batch, head, row; /* in elements; all 0: contiguous [B,H,N,D]. The elements of a row are always
-                                 contiguous */
+    int64_t batch, head, row; /* distances in elements; all 0: the array is contiguous, [B,H,N,D]. The elements of a row
+                                 are always contiguous */
 };
 struct attn_problem { /* zero the struct before use: new members are added at the end */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads; /* 0: OpenMP's default, or fewer if there is little work. At most the number of processors, unless
-                    workspace_bytes shows that there is room for more */
-    size_t workspace_bytes; /* 0: unknown, not checked; otherwise a value that is too small gives ATTN_EWORKSPACE */
-    /* For kernels with gradients. forward writes to `saved` (NAME_saved() bytes, aligned to 64) the values that
-       backward with the same arrays needs. NULL: forward saves nothing, and backward computes these values again. */
+    int threads; /* the number of threads. 0: OpenMP's default, or fewer if there is little work. A kernel uses at most
+                    as many threads as there are processors, unless workspace_bytes has room for more */
+    size_t workspace_bytes; /* the size of the workspace; 0: the kernel does not check it. Too small: ATTN_EWORKSPACE */
+    /* For kernels with gradients: memory of NAME_saved() bytes, aligned to 64, for values that forward computes and
+       backward needs. Backward must get the same arrays. NULL: forward saves nothing; backward computes the values. */
     void *saved;
-    size_t saved_bytes;                   /* 0: unknown, not checked; otherwise a value that is too small gives
-                                             ATTN_EWORKSPACE */
-    struct attn_strides dout, dq, dk, dv; /* like out, q, k and v */
-    /* For kernels with a state: NAME_extend and related functions. */
-    int64_t capacity;       /* the maximum length of a sequence in tokens, if the form needs one; rows of ids have this
-                               length */
+    size_t saved_bytes;                   /* the size of `saved`; 0: not checked. Too small: ATTN_EWORKSPACE */
+    struct attn_strides dout, dq, dk, dv; /* strides of the gradients; see `out, q, k, v` */
+    /* For kernels with a state (NAME_extend and related functions): */
+    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys and values; with
+                               ids, the length of a row of ids */
     const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q for each */
-    size_t state_bytes;     /* 0: unknown, not checked; otherwise a value smaller than NAME_state() says gives
-                               ATTN_ESTATE */
-    int64_t start; /* NAME_state_init: the position of the first token, for a state that NAME_state_fold will join to
-                      a state of that many earlier tokens; a multiple of the number of tokens that the kernel
-                      processes at a time */
-    const struct attn_team *team; /* NULL: OpenMP's threads; the number of threads is in `threads` */
+    size_t state_bytes;     /* the size of the state; 0: not checked. Smaller than NAME_state(): ATTN_ESTATE */
+    int64_t start; /* NAME_state_init: the position of the first token. Not 0 for a state that NAME_state_fold will
+                      append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
+                      kernel sums at a time */
+    const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
 };
 
-/* The types of q, k, v and out. An element is a float, a double, or the bits of a BF16 (the upper half of a float)
-   or F16 (IEEE half) in a uint16_t. Kernels widen 16-bit elements when they read them, compute in float, and round
-   when they write. Parameters of 16-bit kernels are float. I32 is only for parameters. */
+/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
+   16-bit elements widens them when it reads them, computes in float, and rounds when it writes; its parameters are
+   float. I32 is only for parameters. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
+/* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
-/* The description of a kernel: NAME_kernel. */
+/* The description of a parameter of a kernel. */
 struct attn_param {
-    const char *name; /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
+    const char *name; /* the name in the spec language, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* each is an extent, or an enum attn_axis */
+    int64_t shape[4]; /* each element is an extent or an enum attn_axis */
     size_t offset;    /* offset of the pointer in struct NAME_params */
-    int random;       /* 1: _params_init makes this parameter from a seed */
+    int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
 };
+/* The description of a kernel, NAME_kernel. */
 struct attn_kernel {
     const char *name, *version;
     enum attn_dtype dtype;
@@ -96,17 +103,18 @@ struct attn_kernel {
     const struct attn_param *param;
     size_t params_bytes; /* size of struct NAME_params */
     size_t (*params_size)(void);
-    int (*params_init)(void *params, uint64_t seed, void *storage); /* storage: params_size() bytes, aligned to 64 */
+    int (*params_init)(void *params, uint64_t seed, void *storage); /* `storage` has params_size() bytes, aligned to
+                                                                       64 */
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
-    /* NULL: the kernel has no gradients. `gradients` is a struct NAME_gradients: one pointer for each learned
-       parameter (attn_param_learned), in the order of the parameters. */
+    /* The functions for gradients, or NULL. `gradients` is a struct NAME_gradients, which has a pointer for each
+       learned parameter (attn_param_learned), in the order of the parameters. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                     const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace);
-    /* NULL: the kernel has no state. */
+    /* The functions for a state, or NULL. */
     size_t (*state)(const struct attn_problem *problem);
     int (*state_init)(const struct attn_problem *problem, void *state);
     size_t (*extend_workspace)(const struct attn_problem *problem);
@@ -128,30 +136,32 @@ struct attn_kernel {
 extern "C" {
 #endif
 #if defined __GNUC__ && !defined ATTNRT_HIDDEN
-#pragma GCC visibility push(default) /* the shared library hides all other symbols, the static library hides all */
+#pragma GCC visibility push(default) /* the shared library exports only these functions, the static library none */
 #endif
 
 /* ---- error texts, and descriptions of calls and kernels (error.c, problem.c, kernel.c) ---- */
 
 const char *attn_strerror(int error); /* returns a sentence for any value, never NULL */
-/* Checks a problem for a kernel of head size D = head_dim, value size E = value_dim. Strides that are all 0, and
-   strides of an extent of 1 or 0, become contiguous strides. Other strides are kept: a row stride must not be less than
-   the size of a row. A batch or head stride of 0 shares one array, which is allowed only for arrays that are read.
-   `filled` may be `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE. n_q, n_k and batch may be 0; then the call
-   does nothing. */
+/* Checks a problem for a kernel with these sizes, and writes the problem with all strides filled in to `filled`, which
+   may be `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE.
+   - Strides of 0 in all three members, and strides of an axis with extent 0 or 1, become contiguous strides.
+   - A row stride must be at least the size of a row.
+   - A batch or head stride of 0 makes all batches or heads use the same memory. Only arrays that are read may have it.
+   - batch, n_q and n_k may be 0; a kernel then does nothing. */
 int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
                        struct attn_problem *filled);
 
 /* The size of one element in bytes. */
 size_t attn_dtype_size(enum attn_dtype dtype);
-/* Writes the shape of parameter p for a problem to shape[0 .. p->rank). */
+/* Writes the extents of parameter p for this problem to shape[0] … shape[p->rank - 1]. */
 void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape);
 /* Whether parameter p is learned; only learned parameters have gradients. */
 int attn_param_learned(const struct attn_param *p);
 
 /* ---- 16-bit elements (half.c) ---- */
 
-/* Conversions round to nearest, ties to even. Values that are too large become infinity; NaN stays NaN. */
+/* The conversions from double round to nearest, ties to even. Values that are too large become infinity; NaN stays
+   NaN. */
 uint16_t attn_bf16(double value);
 uint16_t attn_f16(double value);
 double attn_bf16_value(uint16_t bits);
@@ -161,34 +171,35 @@ double attn_f16_value(uint16_t bits);
 
 void *attn_alloc(size_t bytes); /* aligned to 64 bytes, zeroed; NULL if out of memory; free with attn_free */
 void attn_free(void *memory);
-double attn_seconds(void); /* a monotonic clock */
+double attn_seconds(void); /* the time of a monotonic clock in seconds */
 
-/* ---- features of the processor that the system lets this process use (processor.c) ---- */
+/* ---- features that the processor has and that the system lets this process use (processor.c) ---- */
 
-/* The highest level of x86-64 whose instructions kernels may use, 1 to 4; 1 on other processors. */
+/* The highest x86-64 microarchitecture level, 1 to 4, whose instructions kernels may use; 1 on other processors. */
 int attn_x86_64_level(void);
-int attn_avx512_bf16(void); /* whether the products of bf16 pairs of AVX-512 may be used */
-int attn_is_intel(void);    /* whether the processor is from Intel; there these products are slower than f32 products */
-/* Whether this process may use the matrix units for bf16 (AMX). The first call in a process asks Linux for
+int attn_avx512_bf16(void); /* whether AVX512-BF16, products of bf16 pairs, may be used */
+int attn_is_intel(void);    /* whether Intel made the processor: AVX512-BF16 is then slower than f32 products */
+/* Whether this process may use AMX, the matrix units for bf16. The first call in a process asks Linux for
    permission. */
 int attn_tiles(void);
 
-/* ---- parameters from a seed (random.c): the bits do not depend on machine, compiler or compiler options ---- */
+/* ---- parameters from a seed (random.c): the bits are the same with every machine, compiler and option ---- */
 
-/* The stream of a parameter is a hash of its name (FNV-1a, 64 bits), so its values do not depend on the other
-   parameters. */
+/* A stream is an infinite sequence of random numbers, named by a 64-bit number. Each parameter has its own stream: the
+   FNV-1a hash of its name. So the values of a parameter do not depend on the other parameters. */
 uint64_t attn_stream(const char *name);
-/* Values first, first + 1, … first + n - 1 of a stream of independent standard normal values. A value depends only
-   on seed, stream and its number. An f32 value is the f64 value, rounded. Made by Philox4x32-10 and the Box-Muller
-   transform; no absolute value exceeds 9.42. */
+/* Writes n independent standard normal values: those with the numbers first … first + n - 1 in the stream. A value
+   depends only on seed, stream and its number. An f32 value is the rounded f64 value. Values are made by Philox4x32-10
+   and the Box-Muller transform; their absolute values are at most 9.42. */
 void attn_normal_f64(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, double *out);
 void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, float *out);
-/* Orthogonal random features (Choromanski et al. 2021, "Rethinking Attention with Performers", section 3.2 and
-   appendix B), out [rows, columns]. Each block of `columns` rows is the factor Q of the QR factorisation (with positive
-   diagonal of R) of a block of normal values. Row r of Q is then scaled to the norm of another row of normal values:
-   the values of the stream from number ATTN_NORMS + r * columns on. A larger `rows` does not change earlier rows.
-   columns: 1 to 2^16.
-   `work`: attn_orthogonal_work(rows, columns) bytes, aligned to 8. */
+/* Writes orthogonal random features, out[rows, columns] (Choromanski et al. 2021, "Rethinking Attention with
+   Performers", section 3.2 and appendix B).
+   - Each block of `columns` rows is orthogonal: the factor Q of the QR factorisation of a block of normal values, where
+     R has a positive diagonal.
+   - Row r is scaled to the norm of another row of normal values, with the numbers from ATTN_NORMS + r * columns on.
+   - Row r does not depend on `rows`, so more rows only extend the result.
+   - `columns` is 1 to 2^16. `work` has attn_orthogonal_work(rows, columns) bytes, aligned to 8. */
 #define ATTN_NORMS (UINT64_C(1) << 63)
 size_t attn_orthogonal_work(int64_t rows, int64_t columns);
 void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out, void *work);
@@ -201,26 +212,27 @@ void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 struct attn_range {
     int64_t from, to; /* from <= x < to */
 };
-/* Clips the ranges to from … to, drops empty ones, sorts them and joins ranges that overlap or touch. Returns the
-   number of ranges left. */
+/* Makes the union of the ranges, within from <= x < to: sorted ranges that neither overlap nor touch. Overwrites
+   `range` with the union, and returns its number of ranges. */
 int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to);
-/* Whether from … to is completely inside a union made by attn_union. */
+/* Whether a union made by attn_union contains every x with from <= x < to. */
 int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to);
 
-/* For each a from `first` to `last`, draws `count` different numbers below `among` (`upto`: below a + 1), or all of
-   them if there are no more. The numbers are splitmix64(splitmix64(splitmix64(seed) ^ a) ^ t) modulo `among` for t =
-   0, 1, … */
+/* A random draw: for each a from `first` to `last`, `count` different numbers from 0 … n - 1. n is `among`, or a + 1
+   with `upto`. If n <= count, all n numbers are drawn. The candidates are splitmix64(splitmix64(splitmix64(seed) ^ a) ^
+   t) modulo n for t = 0, 1, …, without repetitions. */
 struct attn_draw {
     uint64_t seed;
     int64_t count, among, first, last;
     int upto;
-    int64_t *list; /* (last - first + 1) times count + 1 elements: for each a the number of drawn numbers, then these
-                      numbers, sorted */
+    int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then these numbers in
+                      ascending order */
 };
 void attn_draw(struct attn_draw *draw);                             /* fills `list` */
 int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b); /* whether b was drawn for a */
-/* For every b that was drawn for some a (`every`: for every a): the range b * block … (b + 1) * block, clipped to
-   from … to. Returns the number of ranges, at most count for each a. */
+/* Writes the range b * block <= x < (b + 1) * block, clipped to from <= x < to, for each b that was drawn for at least
+   one a. With `every`: for each b that was drawn for all a. Returns the number of ranges, at most `count` for each
+   a. */
 int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every,
                           struct attn_range *range);
 
@@ -232,13 +244,15 @@ struct attn_array {
     int64_t shape[8];
     void *data; /* contiguous, C order; free with attn_array_free */
 };
-/* Reads f2, f4, f8 (little or big endian, in C or Fortran order), unchanged or converted to `dtype` (rounded once), and
-   integers to I32 only (a value out of range gives ATTN_EFORMAT). Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT. On
-   an error, `message` (of message_bytes) says what is wrong with the file, without its name. */
+/* Reads a .npy file into new memory, in C order. The file may be little or big endian, in C or Fortran order.
+   - Floats (f2, f4, f8) are converted to `dtype`, which must not be I32, and rounded once.
+   - Integers are read only as I32; a value that does not fit gives ATTN_EFORMAT.
+   Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT. On an error it writes to `message`, which has message_bytes bytes,
+   what is wrong with the file, without the file's name. */
 int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message,
                   size_t message_bytes);
-/* Writes the complete file or nothing: it writes a temporary file in the same folder and renames it. BF16 is written
-   as f4. Returns 0, ATTN_EIO or ATTN_EMEMORY, with a message. */
+/* Writes a .npy file. It writes a temporary file in the same folder and renames it, so an error leaves an existing file
+   unchanged. BF16 is written as f4. Returns 0, or ATTN_EIO or ATTN_EMEMORY with a message. */
 int attn_npy_write(const char *path, const struct attn_array *array, char *message, size_t message_bytes);
 void attn_array_free(struct attn_array *array);
 

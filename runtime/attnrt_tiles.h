@@ -1,13 +1,13 @@
-/* An emulation in plain C, with the same bits, of the processor features that code for matrix units uses: the eight
-   tile registers of AMX, and some instructions of AVX-512. Kernels compiled with -DATTN_EMULATE_TILES include this
-   header and then run, slowly, on any machine whose C compiler has GNU vectors. */
+/* Emulates in plain C the instructions of kernels for matrix units: those on the eight tile registers of AMX, and some
+   of AVX-512. The results have the same bits as on a processor with these instructions. Kernels compiled with
+   -DATTN_EMULATE_TILES include this header. They run, slowly, on every machine whose C compiler has GNU vectors. */
 #ifndef ATTNRT_TILES_H
 #define ATTNRT_TILES_H
 
 #include <math.h>
 #include <stdint.h>
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): kernels use these names */
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names are those of the compiler's intrinsics, which kernels call */
 #pragma GCC diagnostic ignored "-Wpsabi" /* these vectors are not passed to code outside the kernel */
 #define attn_tiles() 1
 #define attn_x86_64_level() 4
@@ -24,7 +24,7 @@ typedef uint16_t __m512i __attribute__((vector_size(64), may_alias));
 typedef uint16_t __m512bh __attribute__((vector_size(64)));
 typedef uint16_t emulated_stored __attribute__((vector_size(64), aligned(2), may_alias));
 
-/* Subnormal numbers count as 0. */
+/* Replaces subnormal numbers by 0 with the same sign, as bf16 products do. */
 EMULATED emulated_row emulated_normal(emulated_bits x)
 {
     return (emulated_row)(x & ((emulated_bits)((x & 0x7f800000) != 0) | 0x80000000));
@@ -97,14 +97,14 @@ EMULATED __m512i emulated_added(__m512i from, uint32_t lanes, __m512i a, __m512i
     return from;
 }
 
-/* Adds the product of the second elements before the product of the first, as vdpbf16ps does. */
+/* Emulates vdpbf16ps: adds the product of the second elements of the pairs first, then that of the first elements. */
 EMULATED __m512 emulated_dot(__m512 sum, __m512bh a, __m512bh b)
 {
     sum += emulated_second((emulated_bits)a) * emulated_second((emulated_bits)b);
     return sum + emulated_first((emulated_bits)a) * emulated_first((emulated_bits)b);
 }
 
-/* ---- the steps of an exponential, and the square root ---- */
+/* ---- instructions of the exponential function, and the square root ---- */
 
 #define take_not_less(lanes, x, least) ((lanes) = (uint16_t)~emulated_lanes((x) < (least)))
 #define take_remainder(f, x) ((f) = emulated_remainder(x))
@@ -159,7 +159,8 @@ EMULATED void emulated_store(int t, void *to, int64_t stride)
     for (int m = 0; m < 16; m++)
         *(emulated_stored *)(void *)((char *)to + m * stride) = (emulated_stored)emulated_tile[t].row[m];
 }
-/* c += a * b: the first and the second elements of all pairs are summed separately; their products are exact */
+/* c += a * b. As tdpbf16ps does, sums the products of the first and of the second elements of all pairs separately, and
+   adds both sums to c. The products are exact. */
 EMULATED void emulated_multiply(int c, int a, int b)
 {
     emulated_row first_of_b[16], second_of_b[16];

@@ -1,8 +1,8 @@
-/* Random numbers without a state: each thread draws the numbers that a tile needs again and always gets the same
-   ones. */
+/* Random draws that depend only on the seed and on the number a. Each thread draws the numbers for its own tile, so no
+   memory is shared, and all threads get the same numbers for the same a. */
 #include "attnrt.h"
 
-/* Vigna's splitmix64, one step from x. */
+/* Vigna's splitmix64: the output for the state x. */
 static uint64_t splitmix64(uint64_t x)
 {
     x += UINT64_C(0x9E3779B97F4A7C15);
@@ -11,7 +11,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* The index of the first of n sorted numbers that is not less than x. */
+/* Returns the index of the first of the n sorted numbers that is at least x, or n if all are smaller. */
 static int64_t place(const int64_t *sorted, int64_t n, int64_t x)
 {
     int64_t low = 0, high = n;

@@ -1,4 +1,4 @@
-/* Sentences for the error numbers. */
+/* Error messages for the error numbers. */
 #include "attnrt.h"
 
 const char *attn_strerror(int error)

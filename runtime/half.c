@@ -12,12 +12,12 @@ static uint16_t to_16_bits(double x, int exponent_bits)
     uint64_t sign = bits >> 63 << 15, infinity = ((UINT64_C(1) << exponent_bits) - 1) << fraction_bits;
     uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
     int exponent = (int)(bits >> 52 & 2047);
-    if (exponent == 2047) /* set the highest fraction bit, so that a NaN stays a NaN */
+    if (exponent == 2047) /* infinity or NaN; the highest fraction bit of a NaN is set, so that it stays a NaN */
         return (uint16_t)(sign | infinity |
                           (fraction ? UINT64_C(1) << (fraction_bits - 1) | fraction >> (52 - fraction_bits) : 0));
     if (exponent == 0) return (uint16_t)sign;
     int field = exponent - 1023 + bias, shift = 52 - fraction_bits;
-    if (field < 1) { /* subnormal in the result */
+    if (field < 1) { /* the result is subnormal */
         shift += 1 - field;
         field = 1;
     }
@@ -25,8 +25,8 @@ static uint16_t to_16_bits(double x, int exponent_bits)
     uint64_t whole = fraction | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1),
              half = UINT64_C(1) << (shift - 1);
     if (rest > half || (rest == half && (kept & 1))) kept++;
-    /* The leading bit of `kept` is 1 for normal results. The addition moves it, or a carry of the rounding, into the
-       exponent. */
+    /* For a normal result the leading bit of `kept` is 1. Adding this bit to field - 1 gives the exponent `field`. If
+       the rounding carries, the exponent is one larger. */
     uint64_t result = kept + ((uint64_t)(field - 1) << fraction_bits);
     return (uint16_t)(sign | (result < infinity ? result : infinity));
 }

@@ -1,4 +1,4 @@
-/* Helpers that read a kernel's description. */
+/* Reads the description of a kernel: sizes of types, shapes of parameters. */
 #include "attnrt.h"
 
 size_t attn_dtype_size(enum attn_dtype dtype)

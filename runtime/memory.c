@@ -6,8 +6,8 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Asks for pages of 2 MiB if the system grants them on request. Storing a prompt's keys then takes no page fault for
-   every 4 KiB, and reading them misses the TLB less often. */
+/* Asks the system for pages of 2 MiB. They avoid a page fault for every 4 KiB when a state stores the keys of a prompt,
+   and they cause fewer TLB misses when a kernel reads the keys. */
 static void ask_for_huge_pages(uintptr_t first, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
@@ -19,8 +19,8 @@ static void ask_for_huge_pages(uintptr_t first, size_t bytes)
 #endif
 }
 
-/* Uses calloc, not aligned_alloc: large blocks are pages that are already zero and use no memory until they are
-   touched. The pointer that calloc returned is stored in the word before the block. */
+/* Uses calloc, not aligned_alloc, because calloc returns large blocks as fresh zero pages, which use no memory before
+   they are touched. The word before the aligned block stores the pointer that calloc returned. */
 void *attn_alloc(size_t bytes)
 {
     const size_t extra = ALIGNMENT + sizeof(void *);

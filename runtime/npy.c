@@ -1,4 +1,5 @@
-/* Reads .npy files: the header, which is a small subset of Python's literals, and the data, which is converted.
+/* Reads .npy files. The header is a Python dictionary literal; only the forms that numpy writes are accepted. The data
+   is converted to the type that the caller wants.
    https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #include "attnrt.h"
 
@@ -80,8 +81,8 @@ static bool take_word(const char **at, const char *word)
     return true;
 }
 
-/* Reads a quoted string without escapes and truncates it to `size`. numpy writes no escapes in headers that can be
-   read here. */
+/* Reads a quoted string into `out`, truncated to size - 1 characters. Escapes are not decoded, because numpy writes
+   none in headers with a dtype that can be read here. */
 static bool take_string(const char **at, char *out, size_t size)
 {
     skip_blanks(at);
@@ -114,7 +115,7 @@ static int take_shape(const char **at, struct header *h, struct reader *r)
             if (extent > (INT64_MAX - digit) / 10) return fail(r, ATTN_EFORMAT, "has a shape that is too large");
             extent = extent * 10 + digit;
         }
-        if (**at == 'L') /* Python 2 wrote an L after long integers */
+        if (**at == 'L') /* numpy on Python 2 wrote an L after long integers */
             ++*at;
         if (rank < MAX_RANK) h->shape[rank] = extent;
         rank++;
@@ -171,7 +172,8 @@ static int parse_header(const char *text, struct header *h, struct reader *r)
     return missing ? fail(r, ATTN_EFORMAT, "%s: it lacks the key '%s'", bad, missing) : 0;
 }
 
-/* Sets kind, size and byte order from the text of the dtype, if it can be converted to `wanted`. */
+/* Parses the dtype, such as "<f4": sets kind, size and byte order. It is an error if the dtype cannot be converted to
+   `wanted`. */
 static int check_dtype(struct header *h, enum attn_dtype wanted, struct reader *r)
 {
     bool integers = wanted == ATTN_I32;
@@ -287,7 +289,7 @@ static void store_float(char *to, enum attn_dtype dtype, double value)
     }
 }
 
-/* Returns false if the value does not fit; then `text` shows the value. */
+/* Converts an integer to int32. Returns false if it does not fit, and then writes it in decimal to `text`. */
 static bool store_integer(char *to, uint64_t bits, const struct header *h, char *text, size_t size)
 {
     int32_t value;
@@ -310,7 +312,8 @@ static bool store_integer(char *to, uint64_t bits, const struct header *h, char 
     return true;
 }
 
-/* The current position in the array while the elements of a file are read in order. */
+/* Where the next element of the file is stored. For a file in Fortran order, `index` is the element's index, and `at`
+   its offset in C order. */
 struct place {
     const struct header *h;
     int64_t index[MAX_RANK], stride[MAX_RANK], at;

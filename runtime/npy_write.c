@@ -1,4 +1,4 @@
-/* Writes .npy files, format version 1.0: the complete file or nothing. */
+/* Writes .npy files, format version 1.0. An error leaves no incomplete file. */
 #include "attnrt.h"
 
 #include <errno.h>

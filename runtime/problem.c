@@ -1,16 +1,16 @@
-/* Checks that every kernel makes before it accesses an array. */
+/* Checks a problem. Every kernel calls attn_problem_check before it accesses an array. */
 #include "attnrt.h"
 
 #include <stdbool.h>
 
-/* Sizes are limited for the widest element, so one check is enough for every dtype. */
+/* The limit for elements of 8 bytes, the largest; it holds for every dtype. */
 static const int64_t most_elements = INT64_MAX / 8;
 
 static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t factor[4] = {a, b, c, d};
     int64_t product = 1;
-    /* Extents of 0 are skipped, so that strides computed from the other extents cannot overflow either. */
+    /* Extents of 0 are skipped, because contiguous strides are products of the other extents and must not overflow. */
     for (int k = 0; k < 4; k++) {
         if (factor[k] == 0) continue;
         if (product > most_elements / factor[k]) return false;
@@ -19,7 +19,8 @@ static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
     return true;
 }
 
-/* The index of the last element is (batch - 1) * s.batch + (heads - 1) * s.head + (rows - 1) * s.row + dim - 1. */
+/* Whether the offset of the last element does not overflow: (batch - 1) * s.batch + (heads - 1) * s.head +
+   (rows - 1) * s.row + dim - 1. */
 static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim)
 {
     const int64_t count[3] = {batch, heads, rows}, stride[3] = {s->batch, s->head, s->row};
@@ -43,11 +44,12 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
         return 0;
     }
     if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
-    /* A batch or head stride of 0 shares an array between heads, which is allowed only for arrays that are read. */
+    /* A batch or head stride of 0 makes heads share memory, which is allowed only for arrays that are read. */
     const bool any = batch > 0 && heads > 0 && rows > 0;
     if (written && any && ((batch > 1 && s->batch == 0) || (heads > 1 && s->head == 0))) return ATTN_EPROBLEM;
     if (!extent_fits(s, batch, heads, rows, dim)) return ATTN_ESIZE;
-    /* With one element at most, nothing is at a distance of the stride, but kernels may still compute that address. */
+    /* The stride of an axis with at most one element reaches no element. Kernels may still compute the address of a
+       second element, so the caller's stride is replaced. */
     if (rows < 2) s->row = dim;
     if (heads < 2) s->head = rows * dim;
     if (batch < 2) s->batch = heads * rows * dim;

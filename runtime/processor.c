@@ -1,6 +1,6 @@
-/* Features of the processor that the system lets a process use. Kernels ask before they choose code for a feature.
-   They ask the processor itself, because __builtin_cpu_supports returns 0 with C compilers that have no table for
-   it, such as zig cc. */
+/* Finds the features that the processor has and that the system lets a process use. Kernels call these functions to
+   choose a version of their code. The functions use cpuid, not __builtin_cpu_supports, which always returns 0 with some
+   C compilers, such as zig cc. */
 #include "attnrt.h"
 
 #include <stdbool.h>
@@ -23,13 +23,13 @@ static inline struct cpuid_words cpuid_of(unsigned leaf, unsigned part)
     return w;
 }
 
-/* Whether all the named bits are set in a word. */
+/* Whether all of these bits are set in the word. */
 static inline bool has_bits(unsigned word, unsigned bits)
 {
     return (word & bits) == bits;
 }
 
-/* The registers that the system saves for a process, as bits of XCR0. */
+/* The registers that the system saves on a context switch, as bits of XCR0. A process may use only these registers. */
 static inline unsigned kept_registers(void)
 {
     unsigned low = 0;
@@ -47,7 +47,7 @@ static inline int find_x86_64_level(void)
                    POPCNT = 1U << 23, AVX = 1U << 28, F16C = 1U << 29; /* leaf 1, ecx */
     const unsigned BMI = 1U << 3, AVX2 = 1U << 5, BMI2 = 1U << 8, AVX512F = 1U << 16, AVX512DQ = 1U << 17,
                    AVX512CD = 1U << 28, AVX512BW = 1U << 30, AVX512VL = 1U << 31; /* leaf 7, ebx */
-    const unsigned YMM = 0x6, ZMM = 0xe6;                                         /* XCR0 */
+    const unsigned YMM = 0x6, ZMM = 0xe6;                                         /* XCR0: registers of AVX, AVX-512 */
     const unsigned one = cpuid_of(1, 0).c, seven = cpuid_of(7, 0).b, kept = kept_registers();
     if (!has_bits(one, SSE3 | SSSE3 | SSE41 | SSE42 | POPCNT)) return 1;
     if (!has_bits(one, AVX | FMA | F16C) || !has_bits(seven, AVX2 | BMI | BMI2) || !has_bits(kept, YMM)) return 2;
@@ -57,8 +57,8 @@ static inline int find_x86_64_level(void)
 
 int attn_x86_64_level(void)
 {
-    static int known; /* 0: not asked yet; the answer is stored, because asking takes microseconds in a virtual
-                         machine */
+    static int known; /* the level, or 0 before the first call. It is stored, because cpuid takes microseconds in a
+                         virtual machine */
     int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!level) {
         level = find_x86_64_level();
@@ -69,7 +69,7 @@ int attn_x86_64_level(void)
 
 int attn_avx512_bf16(void)
 {
-    static int known; /* 0: not asked yet; otherwise 1 + the answer */
+    static int known; /* 0 before the first call, then 1 + the answer */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
     if (answer < 0) {
         const unsigned AVX512_BF16 = 1U << 5; /* leaf 7, part 1, eax */
@@ -81,7 +81,7 @@ int attn_avx512_bf16(void)
 
 int attn_is_intel(void)
 {
-    static int known; /* as above */
+    static int known; /* 0 before the first call, then 1 + the answer */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
     if (answer < 0) {
         const struct cpuid_words vendor = cpuid_of(0, 0);
@@ -95,11 +95,11 @@ int attn_tiles(void)
 {
 #if defined(__x86_64__) && defined(__linux__)
     enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, BF16 = 1 << 22 };
-    static int known; /* as above */
+    static int known; /* 0 before the first call, then 1 + the answer */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
     if (answer >= 0) return answer;
     answer = has_bits(cpuid_of(7, 0).d, TILES | BF16);
-    if (answer) { /* Linux grants tile data to a process that asks for it, and to all its threads */
+    if (answer) { /* Linux lets a process use tile registers, in all its threads, only after this request */
         long result = ARCH_PRCTL;
         __asm__ volatile("syscall"
                          : "+a"(result)

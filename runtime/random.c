@@ -1,6 +1,6 @@
-/* Random parameters from a seed: Philox4x32-10 (Salmon et al., SC 2011), standard normal values, orthogonal random
-   features. Everything except the last conversion is integer arithmetic in fixed point, so no option, compiler,
-   library or machine can change a bit. */
+/* Generates random parameters from a seed: standard normal values and orthogonal random features, from Philox4x32-10
+   (Salmon et al., SC 2011). All arithmetic is in fixed point with integers, except the last conversion to a float. So
+   the bits are the same with every compiler, option, library and machine. */
 #include "attnrt.h"
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ static inline int64_t with_sign(uint64_t x, bool negative)
     return negative ? -(int64_t)x : (int64_t)x;
 }
 
-/* The integer part of the square root. */
+/* The square root of n, rounded down. */
 static uint64_t root(struct wide n)
 {
     uint64_t made = 0;
@@ -66,7 +66,7 @@ void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
     out[3] = c3;
 }
 
-/* FNV-1a */
+/* The 64-bit FNV-1a hash of the name. */
 uint64_t attn_stream(const char *name)
 {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);
@@ -76,7 +76,8 @@ uint64_t attn_stream(const char *name)
 
 /* ---- standard normal values, by the Box-Muller transform ---- */
 
-/* -log2(u / 2^64) in units of 2^-57, for u > 0. Each squaring gives the next binary digit. */
+/* -log2(u / 2^64) in units of 2^-57, for u > 0. Squaring a number doubles its logarithm, so each squaring gives one
+   more binary digit. */
 static uint64_t minus_log2(uint64_t u)
 {
     uint64_t whole = 1, fraction = 0;
@@ -90,8 +91,8 @@ static uint64_t minus_log2(uint64_t u)
     return (whole << 57) - fraction;
 }
 
-/* Sine and cosine of an angle up to pi/4, all in units of 2^-62, by their series. The first omitted term is below
-   2^-66. */
+/* Sine and cosine of an angle from 0 to pi/4, by their Taylor series. All numbers are in units of 2^-62. The first
+   omitted term is below 2^-66. */
 static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
 {
     const uint64_t one = UINT64_C(1) << 62, square = scaled(angle, angle, 62);
@@ -104,19 +105,19 @@ static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
     *cosine = c;
 }
 
-/* Values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56. They are below 2^60, because 9.42 is the maximum
-   that 64 random bits can give. */
+/* Computes values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56, with the Box-Muller transform. Their
+   magnitude is below 2^60, because the radius is at most sqrt(2 * log(2^64)) = 9.42. */
 static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t value[2])
 {
     const uint64_t twice_log_2 = UINT64_C(0xB17217F7D1CF79AC),
-                   quarter_pi = UINT64_C(0xC90FDAA22168C235); /* in units of 2^-63 and 2^-64 */
+                   quarter_pi = UINT64_C(0xC90FDAA22168C235); /* 2 log 2 in units of 2^-63, pi/4 in units of 2^-64 */
     const uint32_t counter[4] = {(uint32_t)pair, (uint32_t)(pair >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)};
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     uint32_t bits[4];
     attn_philox(counter, key, bits);
-    /* the radius sqrt(-2 log u) in units of 2^-60; u is never 0 */
+    /* the radius sqrt(-2 log u) in units of 2^-60; `| 1` keeps u above 0 */
     const uint64_t radius = root(multiply(minus_log2(((uint64_t)bits[1] << 32 | bits[0]) | 1), twice_log_2));
-    /* the angle, split into its octant and the remainder, measured from the nearest axis */
+    /* the angle: its octant, and the distance `rest` from the beginning of the octant; odd octants are mirrored */
     const uint64_t turn = (uint64_t)bits[3] << 32 | bits[2], octant = turn >> 61, most = UINT64_C(1) << 61,
                    rest = turn & (most - 1);
     uint64_t sine, cosine;
@@ -126,7 +127,7 @@ static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t v
     value[1] = with_sign(multiply(radius, swap ? cosine : sine).high >> 2, octant & 4);
 }
 
-/* The state of a loop over values k, k + 1, …, so that each pair is made only once. */
+/* A loop over consecutive values of a stream. It stores the last pair, so that each pair is computed only once. */
 struct normals {
     uint64_t seed, stream, next;
     int64_t value[2];
@@ -170,7 +171,7 @@ static uint64_t norm(const int64_t *v, int64_t n)
     return root(sum);
 }
 
-/* Values of a stream in units of 2^-52, so that the sum of 2^16 squares fits. */
+/* Reads the next n values of a stream, in units of 2^-52: with this unit a sum of 2^16 squares fits in 128 bits. */
 static void normal_row(struct normals *from, int64_t n, int64_t *row)
 {
     for (int64_t k = 0; k < n; k++) row[k] = next_normal(from) / 16;
@@ -193,7 +194,7 @@ static bool make_unit(int64_t *v, int64_t n)
     return true;
 }
 
-/* Subtracts from v its projection on a unit vector. */
+/* Subtracts from v its projection on the vector `unit` of length 1. */
 static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
 {
     int64_t along = 0;
@@ -204,8 +205,8 @@ static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
         v[k] -= with_sign(scaled(size, magnitude(unit[k]), 60), (along < 0) != (unit[k] < 0));
 }
 
-/* Gram-Schmidt, done twice: makes row `row` orthogonal to the rows before it, with length 1. Returns false if the
-   row depends linearly on the rows before it. */
+/* Makes row `row` orthogonal to the rows before it, and scales it to length 1. Gram-Schmidt runs twice, because
+   rounding leaves an error after the first pass. Returns false if the row depends linearly on the rows before it. */
 static bool orthonormal_row(int64_t *block, int64_t row, int64_t columns)
 {
     int64_t *v = block + row * columns;
@@ -222,8 +223,8 @@ size_t attn_orthogonal_work(int64_t rows, int64_t columns)
     return (size_t)((rows < columns ? rows : columns) + 1) * (size_t)columns * sizeof(int64_t);
 }
 
-/* Row `row` of the features, in units of 2^-52, stored after the rows of the block. Q has a unique sign because R's
-   diagonal is positive. */
+/* Computes row `row` of the features, in units of 2^-52, and stores it after the rows of the block. The rows before it
+   in its block must have been computed. */
 static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, int64_t row, int64_t columns,
                                   int64_t *block)
 {
@@ -232,7 +233,7 @@ static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, 
     const uint64_t first = (uint64_t)row * (uint64_t)columns;
     struct normals from = normals_from(seed, stream, first);
     normal_row(&from, columns, q);
-    /* a row that depends linearly on the rows before it is replaced by the first axis that does not */
+    /* a row that depends linearly on the rows before it is replaced by the first unit vector that does not */
     for (int64_t axis = 0; !orthonormal_row(block, in_block, columns); axis++)
         for (int64_t k = 0; k < columns; k++) q[k] = k == axis;
     from = normals_from(seed, stream, ATTN_NORMS + first);

@@ -1,12 +1,11 @@
-/* Writes integer expressions over the current ranges of axes as sums. A sum has three parts:
-   - a weight for each axis
-   - terms that are not sums, but monotonic (numbers of blocks) or bounded (remainders)
-   - a remainder without indices */
+/* Writes integer expressions as forms (struct form), and finds bounds of forms over the current ranges of axes. A term
+   of a form is no sum, but can have bounds too: a quotient is monotonic, a remainder is between constants. */
 #include "analysis.h"
 
 #include <stdlib.h>
 
-/* Integers of a region wrap. Beyond these limits they might not behave like integers. */
+/* Integers in a region wrap on overflow. Limits on weights and constants exclude overflow, so the rules of arithmetic
+   hold. */
 enum { LARGEST_WEIGHT = 1 << 30 };
 static const int64_t LARGEST_NUMBER = INT64_C(1) << 40;
 
@@ -43,7 +42,7 @@ static bool not_negative(const struct expr *e)
     }
 }
 
-/* Returns x if e subtracts the floormod of x by `by`. */
+/* Returns x if e is a sum in which floormod(x, by) is subtracted. Returns NULL for any other e. */
 static const struct expr *rounded_down(const struct expr *e, const struct expr *by)
 {
     if (e->op == EXPR_SUB && e->arg[1]->op == EXPR_FLOORMOD && e->arg[1]->arg[1] == by) return e->arg[1]->arg[0];
@@ -58,7 +57,7 @@ bool floor_quotient(struct module *m, const struct expr *e, const struct expr **
     *by = e->arg[1]->integer;
     *x = rounded_down(e->arg[0], e->arg[1]);
     if (*x && divided(m, *x, *by) == e) return true;
-    *x = e->arg[0]; /* C's division rounds down if nothing is negative */
+    *x = e->arg[0]; /* C's division rounds down if x is not negative */
     return not_negative(*x);
 }
 
@@ -111,7 +110,8 @@ bool form_scale(struct module *m, struct form *f, int64_t times)
     return true;
 }
 
-/* Whether e depends only on heads, which are fixed in loops over keys. */
+/* Whether e is not negative and depends on the index of a head and on no other index. Loops over keys are inside loops
+   over heads, where such an e usually has a single value. */
 static bool of_heads(const struct module *m, const struct expr *e)
 {
     for (int a = 0; a < m->axes; a++)
@@ -120,8 +120,8 @@ static bool of_heads(const struct module *m, const struct expr *e)
     return expr_axes(e) != 0 && not_negative(e);
 }
 
-/* The extreme of a remainder. If the smallest and the largest dividend have the same quotient, as for a single head,
-   remainders grow with their dividends. */
+/* Returns the minimum or maximum of the remainder e. If the smallest and the largest dividend have the same quotient,
+   as for a single head, the remainder grows with the dividend. Otherwise the bound is 0 or the divisor minus 1. */
 static const struct expr *head_remainder(struct module *m, const struct expr *e, bool largest)
 {
     const struct expr *by = e->arg[1], *low = expr_extreme(m, e->arg[0], false),
@@ -133,8 +133,8 @@ static const struct expr *head_remainder(struct module *m, const struct expr *e,
         expr_make(m, EXPR_MOD, largest ? high : low, by, NULL), other);
 }
 
-/* Returns the minimum or maximum of a term. There is one special case: the term is floor(x / k) and *times is a
-   multiple of k. Then the extreme of k * floor(x / k) = x - x mod k is returned, and *times is divided by k. */
+/* Returns the minimum or maximum of a term e of the sum *times * e. If e is floor(x / k) and *times is a multiple of k,
+   returns the extreme of k * e = x - floormod(x, k) instead, and divides *times by k. */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
 {
     const struct expr *x;
@@ -147,7 +147,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         return expr_make(m, EXPR_SUB, x, expr_make(m, EXPR_FLOORMOD, x, expr_int(m, k), NULL), NULL);
     }
     const struct expr *a = e->arg[0], *b = e->arg[1];
-    if (e->op == EXPR_ID) { /* batches come one at a time */
+    if (e->op == EXPR_ID) { /* the current range of a batch axis has one index */
         const struct expr *first = expr_extreme(m, b, false), *last = expr_extreme(m, b, true);
         if (a->op != EXPR_INDEX || !first || !last) return NULL;
         const struct expr *end = expr_make(m, EXPR_ADD, last, expr_int(m, 1), NULL);
@@ -165,13 +165,13 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
     if (e->op == EXPR_FLOORMOD && constant) return expr_int(m, largest ? b->integer - 1 : 0);
     if (e->op == EXPR_MOD && constant)
         return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
-    if (e->op == EXPR_MUL) { /* such as the number of a query head: key/value head * members */
+    if (e->op == EXPR_MUL) { /* such as key/value head * members, in the number of a query head */
         const struct expr *factor = expr_axes(b) ? a : b, *of = factor == a ? b : a;
         if (expr_axes(factor) || !not_negative(factor)) return NULL;
         x = expr_extreme(m, of, largest);
         return x ? expr_make(m, EXPR_MUL, x, factor, NULL) : NULL;
     }
-    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* of rows: a row's query and member */
+    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* row / n_q or row % n_q (SIZE_ROWS) */
         if (e->op == EXPR_MOD) return largest ? expr_make(m, EXPR_SUB, b, expr_int(m, 1), NULL) : expr_int(m, 0);
         x = e->op == EXPR_DIV ? expr_extreme(m, a, largest) : NULL;
         return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
@@ -207,7 +207,7 @@ const struct expr *expr_extreme(struct module *m, const struct expr *e, bool lar
     return form_add(m, &f, e, 1) ? form_extreme(m, &f, 1, largest) : NULL;
 }
 
-/* Finds a - b if the difference is the same for all sizes and ranges. */
+/* Adds up the terms of a and -b. If all terms but constants cancel, the difference is known. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference)
 {
     const struct expr *pending[64], *atom[32];

@@ -1,46 +1,56 @@
-/* The functions here find facts about a program without running the program: ranges of integers and of real
-   expressions, ranges of regions, decay, and lists drawn at random. */
+/* Finds facts about a program without running it: ranges of expressions and regions, periods, decay, overflow, and the
+   arrays of a kernel. Terms that all files of this folder use:
+   - The current range of an axis is LO <= index < HI: the indices that the surrounding loop processes at a time, such
+     as one tile.
+   - A region is a condition on indices. A sum adds only the terms inside its region `where`.
+   - The position of key j is j. The position of query i is i + n_k - n_q, so the last query has the position of the
+     last key.
+   - The lane axis runs along the vector lanes. The stream axis is summed over tile by tile (struct roles).
+   - Ids are integer parameters with one number for each key, such as the number of the key's document. */
 #ifndef ATTNC_ANALYSIS_H
 #define ATTNC_ANALYSIS_H
 
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 
-/* The roles of the run-time axes for an output (roles.c); -1: none. */
+/* The roles of the run-time axes for an output (roles.c). -1: no axis has the role. */
 struct roles {
-    int lane;        /* the sequence in the lanes: the queries, for a result with a row for each query */
+    int lane;        /* the sequence in the vector lanes: the queries, if the output has a row for each query */
     int stream;      /* the sequence that is summed over tile by tile, usually the keys */
-    bool outer_only; /* the result has both sequences, or none, and only `outer` is summed over */
-    int chunk;       /* the chunks of a carried state */
-    /* As bits, the axes around the stream that are summed over one index at a time. If the result has a row for each
-       key, these are the heads that share keys. */
+    bool outer_only; /* the output has two sequence axes or none, and only `outer` is summed over */
+    int chunk;       /* the axis of the chunks of a carried state */
+    /* A bit for each axis that is summed over one index at a time, in loops outside the stream. If the output has a row
+       for each key, these axes are the query heads that share the key. */
     uint32_t outer;
-    int slices; /* of a sum over rows: the axis of the slices that rows are divided into */
-    /* As bits, the axes of the output's rows, the lane included. A sum over rows also has the axes summed over here. */
+    int slices; /* the axis of the slices, if the output is a sum over rows for each slice of rows */
+    /* A bit for each axis of the output's rows, the lane included. If the output is a sum over rows, the axes of the
+       summed rows are included. */
     uint32_t rows;
 };
-/* How rows are divided into slices. The rows run over `axes`, with the lane as the innermost axis. `first` is the
-   number of the first row at the current indices of all axes except the lane; `leaf` (INDEX or LO) says how these
-   indices are written. `length` is the number of rows in a slice. */
+/* Rows are numbered and divided into slices of equal length. Row number r is in slice r / length.
+   - first: the number of the row with lane index 0, at the current indices of all other axes
+   - length: the number of rows in a slice, a multiple of 64 */
 struct row_slices {
     const struct expr *first, *length;
 };
+/* Numbers the rows over the bit set `axes`. The lane is the innermost axis, padded to a multiple of 64 rows. `slices`
+   is the axis of the slices. `leaf`, INDEX or LO, is the expression for the current index of an axis in `first`. */
 struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int slices, enum expr_op leaf);
-/* Finds the roles for the output with number `output`. Returns NULL, or the reason why loops cannot be made for this
-   output. */
+/* Finds the roles of the run-time axes for output number `output`. Returns NULL, or a message that says why no loops
+   can be generated for this output. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);
-/* Groups outputs that can share their loops. group[o] is the group of output o. Groups are numbered from 1, in the
-   order of the first output in each group. Returns the number of groups. */
+/* Groups outputs that can share their loops. Sets group[o] to the group of output o, and returns the number of groups.
+   Groups are numbered from 1, in the order of their first outputs. */
 int output_groups(const struct graph *g, int *group);
 
 /* ---- integers over the current ranges of axes (affine.c) ---- */
 
 enum { MAX_TERMS = 8 };
 
-/* A sum of three parts. An empty form has remainder 0.
-   - weight[axis] * INDEX for each axis
-   - times * e for each term; e has indices but is not a sum
-   - the remainder, which has no indices */
+/* An integer expression as a sum of three parts. An empty form has remainder 0.
+   - weight[a] * INDEX(a), for each axis a
+   - times * e, for each term; e contains an INDEX but is not a sum
+   - the remainder, which contains no INDEX */
 struct form {
     int64_t weight[MAX_AXES];
     int terms;
@@ -50,118 +60,128 @@ struct form {
     } term[MAX_TERMS];
     const struct expr *remainder;
 };
-/* These return false if the form cannot hold the sum. */
+/* form_add: f += times * e. form_scale: f *= times. They return false, and leave f unusable, if e is real, a weight
+   exceeds 2^30, or f has no room for another term. */
 bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times);
 bool form_scale(struct module *m, struct form *f, int64_t times);
-/* Returns a bound of sign * form over the current ranges, in terms of SIZE, LO and HI. The bound is an upper bound if
-   `largest`, and a lower bound otherwise. Returns NULL if no bound is known. */
+/* Returns a bound of sign * f for all indices in the current ranges: an upper bound if `largest`, else a lower bound.
+   The bound is an expression in SIZE, LO and HI. Returns NULL if no bound is known. expr_extreme bounds e likewise. */
 const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest);
 const struct expr *expr_extreme(struct module *m, const struct expr *e, bool largest);
-/* Whether e is x / by, rounded down. */
+/* Whether e is x / by rounded down, for an integer by > 0. If true, sets *x and *by. */
 bool floor_quotient(struct module *m, const struct expr *e, const struct expr **x, int64_t *by);
+/* Returns x / by rounded down, written with C's division as (x - floormod(x, by)) / by. */
 const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t by);
-/* Finds a - b if the difference is the same for all sizes and ranges. */
+/* Sets *difference to a - b, if a - b is known to be one number for all sizes and ranges. Otherwise returns false. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference);
 
-/* The range of a real expression for all indices and sizes. A bound that is not known is -infinity or infinity.
-   (value_range.c) */
+/* The range of a real expression for all indices and sizes (value_range.c). -infinity or infinity: that bound is not
+   known. */
 struct real_range {
     double low, high;
 };
 struct real_range real_range(const struct expr *e);
-struct real_range real_range_of(const struct expr *e, struct real_range operand); /* if operands stay in that range */
+struct real_range real_range_of(const struct expr *e, struct real_range operand); /* if every operand is in `operand` */
 
-/* `whole` is the factor base^degree of a product; NULL if there is no such factor. (powers.c) */
+/* A factor base^degree of a product (powers.c). `whole` is the factor; NULL: the product has no such factor. */
 struct power_factor {
     const struct expr *whole, *base;
     int64_t degree;
 };
-/* `dtype` is the type of a row's sums.
-   - overflow_degree: the lowest degree at which powers of ordinary numbers overflow `dtype`.
-   - overflow_base: the base above which a power of this degree overflows `dtype`.
-   - underflow_base: the base below which a power of this degree loses digits or becomes 0. */
+/* Limits of powers in the type dtype_of_sums(dtype), in which rows are summed.
+   - overflow_degree: the lowest degree at which the sum over an ordinary row overflows (powers.c defines ordinary)
+   - overflow_base: the base above which a power of this degree overflows
+   - underflow_base: the base below which a power of this degree loses digits or becomes 0 */
 int64_t overflow_degree(enum dtype dtype);
 double overflow_base(enum dtype dtype, double degree);
 double underflow_base(enum dtype dtype, double degree);
-/* The highest power among the factors of a weight, which is a map. Found only if the degree is at least overflow_degree
-   and the weight has no exponential. */
+/* Returns the highest power among the factors of `weight`, a map. `whole` is NULL if the weight contains an
+   exponential, or grows with a degree below overflow_degree. */
 struct power_factor overflowing_power(const struct module *m, const struct value *weight);
-/* The highest degree with which a weight of query and key grows. `source` is the graph before all passes. */
+/* Returns the degree with which the weight of a pair grows: 4 for (1 + s)^4. `source` is the graph before all
+   passes. */
 double weight_growth(const struct graph *source);
-/* The degree of the powers that the sums of a program are relative to; 0 if there are no such powers. */
+/* Returns p if the sums of a program are divided by M^p, where M is the maximum of a row (pass/stabilise.c); otherwise
+   returns 0. */
 int64_t relative_degree(const struct graph *g);
 
-/* Writes an exponential of query and key as a product of three factors (decay.c):
-   - base^(position of the query - position of the key); the base is above 0, at most 1, and the same for all queries
-     and keys
-   - a factor of the query
-   - a factor of the key
-   `ordered` says that no key comes after the query. Returns NULL, or the reason why the exponential is no such
-   product. */
+/* Writes an exponential e of query and key as base^distance * factor[0] * factor[1] (decay.c). Returns NULL, or a
+   message that says why e is no such product.
+   - distance: the position of the query minus the position of the key
+   - base: above 0, at most 1, and the same for all queries and keys
+   - factor[0]: depends only on the query
+   - factor[1]: depends only on the key
+   - weight: the map that contains e; `lane` and `stream` are the axes of queries and keys
+   - ordered: no key comes after the query */
 struct decay {
     const struct expr *base, *factor[2];
 };
 const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered,
                      const struct expr *e, struct decay *out);
 
-/* The indices of an axis that are in a region, for the current ranges of all other axes. The result is a union of
-   ranges. A bound of NULL means that the range has no such bound. (region.c)
-   - Without `every`: the indices that are in the region for some point of the ranges, or a superset of these indices.
-   - With `every`: the indices that are in the region for every point of the ranges, or a subset of these indices. */
+/* Finds the indices of `axis` that are in a region, as a union of ranges (region.c). The bounds are expressions in the
+   current ranges of the other axes; NULL: the range has no such bound.
+   - `every` is false: the union contains each index that is in the region for some indices of the other axes.
+   - `every` is true: the union contains only indices that are in the region for all indices of the other axes. */
 struct ranges {
     int count;
     struct range range[MAX_RANGES];
 };
 void region_ranges(struct module *m, const struct expr *region, int axis, bool every, struct ranges *out);
 
-/* Whether a query can see a key after its position. Returns false only if this is certainly not so. (reach.c) */
+/* Whether a query may see a key after its own position. True also means that the answer is not known. (reach.c) */
 bool looks_ahead(const struct graph *g);
-/* Whether the length of the sequence changes the keys that a query sees or the numbers that it computes, if the query's
-   position stays the same. */
+/* Whether the length of the sequence changes the result of a query at a given position: the keys that the query sees,
+   or the numbers that are computed for it. */
 bool depends_on_length(const struct graph *g);
-/* The largest number of keys before a query's chunk that the query's loops read, if a state takes in whole chunks.
-   Negative if the number depends on the position or is not known. */
+/* For a linear form whose state sums whole chunks: returns the maximum number of keys before its own chunk that a query
+   reads one by one. Returns a negative number if the number of keys depends on the position or is not known. */
 int64_t keys_read_back(const struct compilation *c);
-/* Finds the keys that the loops of a program without chunks read at any position: the *first keys at the start of the
-   sequence, the *back keys before the first query of a tile, and all keys from that query on. Returns false if the
-   loops read more keys, or if this is not known. Tiles of queries up to position *first + *back can read other keys.
-   (kept_keys.c) */
+/* For a program without chunks: finds the keys that a tile of queries may read, at any position (kept_keys.c). Returns
+   false if the tile may read more than these keys:
+   - the *first keys at the start of the sequence
+   - the *back keys before the first query of the tile
+   - all keys from that query on
+   For positions up to *first + *back, the list contains all keys of the sequence. */
 bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back);
-/* These test whether positions matter to a query (position_independent.c):
-   - moves_on: whether a query sees and computes the same if `by` is added to the positions of the query and of all
-   keys.
-   - takes_any_order: whether the order of the keys before a query makes no difference. */
+/* Whether the result of a query depends on positions (position_independent.c):
+   - moves_on: true if the result stays the same when `by` is added to the positions of the query and of all keys
+   - takes_any_order: true if the result stays the same when the keys before the query are reordered */
 bool moves_on(const struct graph *g, int64_t by);
 bool takes_any_order(const struct graph *g);
 
-/* The keys, or queries, that the periodic conditions of a conjunction select in every period. They are at most `run`
-   residues, starting with `phase`. (period.c) */
+/* The indices of the stream that the periodic conditions of a conjunction select (period.c). A condition is periodic if
+   it uses positions only through remainders, such as (i - j) % 4 == 0. A selected index x has floormod(x - phase,
+   period) < run. */
 struct period {
-    uint64_t periodic;        /* the periodic conditions, as bits; 0: none */
+    uint64_t periodic;        /* a bit for each condition that is periodic; 0: no condition is periodic */
     int64_t period, run;      /* run 0: nothing is selected */
     bool with_query;          /* the phase moves with the query; `phase` is for the first query of the current range */
-    bool exact;               /* all `run` residues are selected */
+    bool exact;               /* every index with floormod(x - phase, period) < run is selected */
     const struct expr *phase; /* in terms of SIZE and LO */
-    /* Like the members above, but for queries whose positions are a multiple of alike.period apart, if such queries
-       select fewer keys. run 0: not known. */
+    /* Period, run and phase for a tile of queries whose positions are multiples of alike.period apart. Such queries
+       select fewer keys than neighbouring queries. run 0: they do not, or this is not known. */
     struct alike {
         int64_t period, run;
         bool exact;
         const struct expr *phase;
     } alike;
 };
+/* Finds the period of the conjunction of condition[0], condition[1], … */
 void conjunction_period(struct module *m, int lane_axis, int stream_axis, int conditions,
                         const struct expr *const *condition, struct period *out);
-/* Returns a condition on the current ranges of all axes. If the condition is false, ids exclude every point of the
-   ranges from the region. Returns NULL if no such condition is known. */
+/* Returns a condition on the ids in the current ranges of all axes. If the condition is false, the region contains no
+   point of the ranges, so a loop can skip the tile. Returns NULL if no such condition is known. */
 const struct expr *region_reached(struct module *m, const struct expr *region);
-/* The workspace for lists and unions of ranges, in bytes. This workspace follows the tiles. */
+/* Returns the bytes of workspace for lists of drawn blocks and for unions of ranges (draw_lists.c). They are stored
+   after the tiles. */
 int64_t ranges_workspace(const struct compilation *c);
-/* Warns of powers and of the user's exponentials that can overflow in the compiled forms of a spec. `source` is the
-   spec's graph before all passes. (overflow.c) */
+/* Warns of powers, and of exponentials in the user's expressions, that can overflow in a compiled form of the spec.
+   `source` is the spec's graph before all passes. (overflow.c) */
 void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation,
                    int compilations, struct diagnostics *d);
 
+/* Whether two EXPR_DRAWN, which test if a block is drawn at random, use the same lists of blocks. */
 bool draw_same_lists(const struct expr *a, const struct expr *b);
 
 struct drawn_list {
@@ -169,10 +189,12 @@ struct drawn_list {
     const struct expr *e[MAX_DRAWN];
 };
 
+/* Adds one EXPR_DRAWN for each different list that the statement, or a statement inside it, uses. */
 void draw_lists(const struct stmt *s, struct drawn_list *list);
+/* The bytes for the lists of one EXPR_DRAWN: a list for each block that a tile overlaps. */
 int64_t draw_list_bytes(const struct compilation *c, const struct expr *drawn);
-/* The bytes for the union of a statement's ranges. Returns 0 if the union is short and of a known length, or if the IF
-   before a product already holds the union. */
+/* The bytes for the union of a statement's ranges. Returns 0 in two cases: no range is drawn, so the union has a fixed
+   length and needs no workspace; or the statement is a DOT, which uses the union of the IF before it. */
 int64_t draw_union_bytes(const struct compilation *c, const struct stmt *s);
 
 /* ---- the arrays that a caller passes to a kernel (kernel_arrays.c) ---- */
@@ -189,10 +211,11 @@ struct array_size_row {
 extern const struct array_size_row array_sizes[ARRAY_SIZES];
 
 enum entry { ENTRY_FORWARD, ENTRY_BACKWARD, ENTRIES };
-enum array_access { ACCESS_NONE, ACCESS_READ, ACCESS_WRITTEN, ACCESS_WANTED /* written, unless it is NULL */ };
-/* An argument of the entry points, or a member of struct NAME_params or struct NAME_gradients. */
+enum array_access { ACCESS_NONE, ACCESS_READ, ACCESS_WRITTEN, ACCESS_WANTED /* written unless it is NULL */ };
+/* How a caller passes an array: as an argument of the entry points, or in struct NAME_params or NAME_gradients. */
 enum array_place { PLACE_ARGUMENT, PLACE_PARAMS, PLACE_GRADIENTS };
-/* An array has an element, or a row of elements, for each query, key, pair of these, … */
+/* The array has one element, or one row of elements, for each query, key, pair, sequence or head. A SHARED array is the
+   same for all. */
 #define ARRAY_ROLES \
     ARRAY_ROLE(PER_QUERY, "query") \
     ARRAY_ROLE(PER_KEY, "key") \
@@ -209,7 +232,7 @@ const char *array_role_name(enum array_role role);
 
 struct array_axis {
     bool constant;
-    enum array_size size; /* the size of the call that the axis has, if not constant */
+    enum array_size size; /* the size that a call passes as the extent, if the extent is not constant */
     int64_t extent;
     const char *key; /* the key of the spec whose value is the extent, or NULL */
 };
@@ -218,13 +241,13 @@ struct kernel_array {
     const char *member;            /* the member of the struct: "q_norm_weight" for a parameter and its gradient */
     enum array_place place;
     enum array_access access[ENTRIES];
-    enum dtype dtype; /* I32: ids */
+    enum dtype dtype; /* DTYPE_I32 for ids */
     enum array_role role;
     bool learned;        /* a parameter that has a gradient */
-    bool rows;           /* the array has a row of real numbers for each token (and perhaps head), with strides */
-    const char *strides; /* the member of struct call with the strides of rows, "p.q"; NULL: contiguous */
-    int gradient_of;     /* the number of the array that this is the gradient of, or -1 */
-    enum origin origin;  /* of parameters */
+    bool rows;           /* the array has a row of real numbers for each token, or for each token and head */
+    const char *strides; /* the member of struct call with the strides of the rows: "p.q"; NULL: contiguous */
+    int gradient_of;     /* the number of the array with respect to which this is the gradient, or -1 */
+    enum origin origin;  /* only for parameters, like `initial` */
     enum initial initial;
     int rank;
     struct array_axis axis[MAX_RANK];
@@ -233,13 +256,13 @@ struct kernel_arrays {
     int count;
     struct kernel_array *array; /* arguments, then parameters, then gradients with respect to parameters */
 };
-/* Makes the table of arrays, in the arena of the graph. `source` is the spec's graph before all passes. */
+/* Makes the table of a kernel's arrays, in the arena of the graph. `source` is the spec's graph before all passes. */
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source);
 int kernel_array_find(const struct kernel_arrays *all, const char *name); /* the array's number, or -1 */
 bool array_has_size(const struct kernel_array *a, enum array_size size);
-int64_t array_row_elements(const struct kernel_array *a);                        /* of an array of rows */
+int64_t array_row_elements(const struct kernel_array *a);                        /* the number of elements in one row */
 const char *array_axis_word(struct arena *arena, const struct array_axis *axis); /* "heads", "64" */
-/* Names the axes by their letters, for example "B,H,n_q,64". */
+/* Returns the extents of the axes, separated by `between`, with sizes as letters: "B,H,n_q,64". */
 const char *array_shape_text(struct arena *arena, const struct kernel_array *a, const char *between);
 
 #endif

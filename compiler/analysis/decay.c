@@ -1,18 +1,19 @@
-/* Recognises weights that decay by the same factor from key to key, however the user wrote them. Such a weight is
-   base^(distance of query and key), times a factor of the query and a factor of the key. */
+/* Recognises weights that decay by the same factor from key to key, in whatever form the user wrote them. Such a weight
+   is base^(position of the query - position of the key), times a factor of the query, times a factor of the key. */
 #include "analysis.h"
 
 #include <math.h>
 
 enum { QUERY, KEY, MAX_LINES = 8 };
 
-/* An exponent: the sum of scale * (query * position of the query + key * position of the key) over the lines, and the
-   terms that depend on one side only. */
+/* An exponent, as a sum:
+   - scale * (query * position of the query + key * position of the key), for each line
+   - terms[QUERY], which do not depend on the key, and terms[KEY], which do not depend on the query */
 struct exponent {
     struct module *m;
     const struct value *value;
     int lane, stream;
-    bool ordered; /* no key comes after the query, so a distance is its absolute value */
+    bool ordered; /* no key comes after the query, so abs(query - key) is query - key */
     int lines;
     struct {
         const struct expr *scale;
@@ -36,7 +37,7 @@ static const struct expr *make(const struct exponent *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* Returns false if e depends on both query and key. */
+/* Adds factor * scale * e to the terms of the query or of the key. Returns false if e depends on both. */
 static bool add_term(struct exponent *x, const struct expr *e, const struct expr *scale, double factor)
 {
     if (expr_is_real(e, 0)) return true;
@@ -58,7 +59,8 @@ static bool add_line(struct exponent *x, const struct expr *scale, double query,
     return true;
 }
 
-/* Takes the positions out of a form; returns its value where both are 0. */
+/* Takes the indices of query and key out of a form. Sets *query and *key to the factors of the positions, and returns
+   the remainder for positions 0. A query's position differs from its index by n_k - n_q. */
 static const struct expr *take_positions(struct exponent *x, struct form *f, int64_t *query, int64_t *key)
 {
     *query = f->weight[x->lane];
@@ -138,7 +140,7 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
     const char *what = arena_printf(m->arena, "%s(…) of query and key has no finite features", expr_name(e->op));
     if (e->op != EXPR_POW && e->op != EXPR_EXP && e->op != EXPR_EXP2) return what;
     if ((base && !independent(x, base)) || !add(x, e->arg[base ? 1 : 0], one, 1)) return what;
-    const struct expr *rate = NULL; /* the growth of the exponent with the distance */
+    const struct expr *rate = NULL; /* the exponent grows by `rate` if the distance grows by 1 */
     for (int k = 0; k < x->lines; k++) {
         if (x->line[k].query != -x->line[k].key) return what;
         const struct expr *part = make(x, EXPR_MUL, x->line[k].scale, expr_real(m, x->line[k].query));

@@ -1,5 +1,4 @@
-/* Counts the lists of blocks that masks draw at random, and the unions of ranges. Computes the workspace that these
-   lists and unions need. */
+/* Computes the workspace for lists of blocks that `random` masks draw, and for unions of ranges. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -30,7 +29,8 @@ void draw_lists(const struct stmt *s, struct drawn_list *list)
     for (const struct stmt *inner = s->body; inner; inner = inner->next) draw_lists(inner, list);
 }
 
-/* Returns the maximum number of lists for a tile of queries. Every block that the tile touches has one list. */
+/* Returns the maximum number of lists for one tile: a list for each block that the tile overlaps. The blocks are along
+   the lane axis or along the stream. */
 static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
 {
     struct roles roles;

@@ -1,38 +1,42 @@
-/* Finds out whether a program's loops read only a constant number of keys at the start of the sequence and a constant
-   number of keys before the query. If so, a state keeps only these keys. For every number in the bounds of a loop, two
-   pairs of constant bounds are computed: bounds of the number, and bounds of the number minus the position of the
-   tile's first query. So the result holds for all positions, without trying positions. */
+/* Finds out whether a program reads only a constant number of keys at the start of the sequence and a constant number
+   of keys before the query, as with a window. If so, a state can drop all other keys.
+   The method is interval arithmetic. P is the position of the first query of a tile. Every number in the bounds of a
+   loop gets two intervals with constant ends: one for the number, one for the number minus P. So the result holds for
+   all positions, and none has to be tried. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 
 #include <stdlib.h>
 
 enum { MAX_TIMES = 1 << 20, FARTHEST = 1 << 20, FALSE = 0, TRUE = 1, UNKNOWN = 2 };
-#define NONE (INT64_C(1) << 40) /* no bound: larger than any number that occurs */
+#define NONE (INT64_C(1) << 40) /* infinity: larger than any number that occurs */
 
 struct span {
     int64_t low, high;
 };
 
-/* `plain` is the range of a number. `past` is the range of the number minus the position of the tile's first query. */
+/* `plain` is the interval of a number. `past` is the interval of the number minus P. */
 struct bounds {
     struct span plain, past;
 };
 
-/* A sum of sizes, for a tile with `tile` queries that begins at query `first`. There are `remaining` queries from query
-   `first` on. The number of keys is the position of query `first` plus `remaining`. */
+/* A sum of multiples of the following numbers, plus other terms. The members with these names are the factors.
+   - position: P
+   - first: the index of the tile's first query
+   - tile: the number of queries in the tile
+   - remaining: the number of queries from the tile's first query on; n_q = first + remaining, n_k = P + remaining */
 struct sum {
-    int64_t position, first, tile, remaining; /* how often each of these is added */
-    struct span plain;                        /* the range of the other terms */
-    struct span past; /* that range, with terms that follow the position relative to it: these add `more` positions */
+    int64_t position, first, tile, remaining; /* factors */
+    struct span plain;                        /* the interval of the sum of the other terms */
+    struct span past; /* the interval of that sum minus more * P, because some terms are bounded only relative to P */
     int64_t more;
 };
 
 struct finder {
     struct module *m;
     int lane, stream;
-    bool few;      /* one tile has all queries */
-    int64_t after; /* only positions from here on are considered */
+    bool few;      /* the tile holds all queries */
+    int64_t after; /* the bounds hold if P >= after */
     int64_t first, back;
 };
 
@@ -131,7 +135,7 @@ static void add_terms(const struct finder *x, const struct expr *e, int64_t time
             break;
         }
         times *= e->arg[1]->integer;
-        if (floor_quotient(x->m, e->arg[0], &whole, &by) && times % by == 0) { /* all but the remainder */
+        if (floor_quotient(x->m, e->arg[0], &whole, &by) && times % by == 0) { /* whole - remainder */
             add_terms(x, whole, times / by, s);
             add_number(s, (struct bounds){{0, by - 1}, anything}, -(times / by));
         } else
@@ -139,7 +143,8 @@ static void add_terms(const struct finder *x, const struct expr *e, int64_t time
     }
 }
 
-/* Narrows *out to the bounds of a sum: `position` times the position, the sizes in s, and a number in `span`. */
+/* Narrows *out to the bounds of position * P + (the multiples of first, tile and remaining in s) + a number in
+   `span`. */
 static void close(const struct finder *x, const struct sum *s, struct span span, int64_t position, struct bounds *out)
 {
     span = add(span, scale((struct span){1, NONE}, s->tile));
@@ -195,7 +200,7 @@ static int truth(const struct finder *x, const struct expr *e)
     return p == UNKNOWN || e->op == EXPR_EQ ? p : !p;
 }
 
-/* Returns the bounds of a quotient or remainder by a constant. */
+/* Returns the bounds of a quotient or remainder. Finite bounds need a constant divisor above 0. */
 static struct bounds of_quotient(const struct finder *x, const struct expr *e)
 {
     const int64_t by = e->arg[1]->op == EXPR_INT ? e->arg[1]->integer : 0;
@@ -249,13 +254,13 @@ static struct bounds bounds_of(const struct finder *x, const struct expr *e)
 
 /* ---- loops ---- */
 
-/* Whether the keys from <= j < to are at the start of the sequence or close to the query. Extends `first` or `back` to
-   include these keys. */
+/* Extends `first` or `back` to include the keys from <= j < to. `back` is extended if `from` has a lower bound relative
+   to P. Otherwise `first` is extended; returns false if `to` has no constant upper bound. */
 static bool take_range(struct finder *x, const struct expr *from, const struct expr *to)
 {
     const struct bounds end = to ? bounds_of(x, to) : (struct bounds){anything, anything};
     if (end.plain.high <= 0 || (to && from && difference(x, to, from).plain.high <= 0))
-        return true; /* there are none */
+        return true; /* the range is empty */
     const struct bounds begin = from ? bounds_of(x, from) : (struct bounds){{0, 0}, anything};
     if (begin.past.low > -NONE) {
         if (-begin.past.low > x->back) x->back = -begin.past.low;
@@ -295,7 +300,7 @@ bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back)
     for (int a = 0; c->program.few && a < m->axes; a++)
         if (m->axis[a].source == SIZE_N_Q) x.lane = a;
     int64_t fails = -1,
-            after = 0; /* queries before position `after` may read other keys; `back` is made large enough for these */
+            after = 0; /* the lowest P from which on bounds are known; `back` is then extended for lower positions */
     while (!finds(&x, c, after)) {
         if (after > FARTHEST) return false;
         fails = after;

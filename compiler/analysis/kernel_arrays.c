@@ -1,5 +1,5 @@
-/* Makes the table of a kernel's arrays. The arrays that every kernel has (kernel_arrays.def) come before the parameters
-   of the graph. The gradients with respect to these parameters follow. */
+/* Makes the table of a kernel's arrays, in this order: the arrays that every kernel has (kernel_arrays.def), the
+   parameters of the graph, the gradients with respect to learned parameters. */
 #include "analysis.h"
 
 #include <stddef.h>
@@ -26,7 +26,7 @@ static const struct fixed_array {
     const char *name;
     enum array_access access[ENTRIES];
     enum array_size heads, length;
-    size_t elements; /* where struct spec has the size of a row, and the key of the spec that says it */
+    size_t elements; /* the offset in struct spec of the size of a row; `key` is its key in a spec */
     const char *key;
     const char *gradient_of;
 } fixed[] = {
@@ -52,7 +52,8 @@ static const char *identifier_of(struct arena *arena, const char *name)
     return made;
 }
 
-/* A key/value head and its member, one after the other, are a query head. */
+/* Sets the axes of an array from the axes of its value. An axis of key/value heads, followed by an axis of the members
+   of each, becomes one axis of query heads. */
 static void set_axes(struct kernel_array *a, const struct module *m, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++) {
@@ -74,7 +75,7 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
         case SIZE_UNITS:
-        case SIZE_ROWS: to->constant = true; break; /* no array of a caller has one */
+        case SIZE_ROWS: to->constant = true; break; /* no array of a caller has such an axis */
         }
     }
 }
@@ -94,7 +95,7 @@ static enum array_role role_of(const struct kernel_array *a)
     return array_has_size(a, ARRAY_SIZE_HEADS) || array_has_size(a, ARRAY_SIZE_KV_HEADS) ? ROLE_PER_HEAD : ROLE_SHARED;
 }
 
-/* Whether the axes are the batch, perhaps heads, the tokens, and perhaps the elements of a row, in this order. */
+/* Whether the axes are: batch, heads (optional), queries or keys, a constant axis (optional), in this order. */
 static bool rows_of_tokens(const struct kernel_array *a)
 {
     int k = 0;

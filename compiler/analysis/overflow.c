@@ -1,5 +1,6 @@
-/* Finds values that may overflow: exponentials of an unbounded argument in the user's expressions, and weights of high
-   degree, if the stabilise pass could not make them relative to a maximum. */
+/* Warns of two kinds of values that may overflow: exponentials with an unbounded argument in the user's expressions,
+   and weights of high degree. The stabilise pass divides most of them by the maximum of a row; the others are
+   reported. */
 #include "analysis.h"
 #include "../expression/expression.h"
 #include "../schedule/schedule.h"
@@ -8,8 +9,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Whether the exponent is relative to a maximum, or consists only of maxima. In the latter case the exponential is a
-   factor of the result itself. */
+/* Whether e is computed only from constants and maxima over rows, or is max(m, x), where m is such a maximum. exp(e) is
+   then a factor of a whole row of the result, so it is not reported. */
 static bool is_maximum(const struct graph *g, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND)
@@ -42,7 +43,7 @@ static bool has_loose_exponential(const struct graph *g, const struct value *v, 
     return false;
 }
 
-/* Whether a kernel has an exponential that nothing bounds. */
+/* Whether a compiled form has an exponential whose exponent is unbounded and not relative to a maximum. */
 static bool any_loose(const struct compilation *const *compilation, int compilations)
 {
     for (int c = 0; c < compilations; c++) {
@@ -62,7 +63,7 @@ static bool is_square_of(const struct value *v, int of)
            v->operand[e->arg[0]->integer].of == of;
 }
 
-/* The maximum of |row| if a row is x / sqrt(c * <x, x> + eps): 1 / sqrt(c). Otherwise infinity. */
+/* Returns the maximum norm of a row: 1 / sqrt(c) if the row is x / sqrt(c * <x, x> + eps), otherwise infinity. */
 static double norm_max(const struct graph *g, const struct value *row)
 {
     if (row->op != GRAPH_MAP || row->expr->op != EXPR_MUL) return INFINITY;
@@ -91,7 +92,7 @@ static double norm_max(const struct graph *g, const struct value *row)
     return INFINITY;
 }
 
-/* Returns the maximum inner product of a query and a key in the weight that the user wrote. */
+/* Returns a bound of the inner products of queries and keys: the product of their maximum norms. Infinity: no bound. */
 static double product_max(const struct graph *g)
 {
     double max = 0;
@@ -115,8 +116,8 @@ static bool is_factor(const struct expr *e, const struct expr *factor)
     return e == factor || (e->op == EXPR_MUL && (is_factor(e->arg[0], factor) || is_factor(e->arg[1], factor)));
 }
 
-/* An infinite x does no harm inside an expression that stays below `largest`, or in a positive denominator. Returns
-   whether e has x in any other place. */
+/* Whether e can be infinite or NaN because its subexpression x is infinite. x does no harm inside an expression that
+   stays within ±largest, or in a positive denominator. `s` is the range of the operands. */
 static bool is_exposed(const struct expr *e, const struct expr *x, struct real_range s, double largest)
 {
     if (e == x) return true;
@@ -129,7 +130,8 @@ static bool is_exposed(const struct expr *e, const struct expr *x, struct real_r
     return false;
 }
 
-/* `max` bounds |s|. A factor of the whole weight is only reported if no other exponential overflows. */
+/* Warns of an exponential in e that overflows for some s with |s| <= max. An exponential that is a factor of the whole
+   weight is reported only if no other exponential overflows. */
 static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double max, enum dtype dtype,
                             struct diagnostics *d)
 {
@@ -145,11 +147,11 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
     }
     if (!found) return;
     const bool power = found->e->op == EXPR_POW;
-    const char *where = found->at.line ? "" : arena_printf(arena, "in '%.200s': ", e->text); /* from a --set */
+    const char *where = found->at.line ? "" : arena_printf(arena, "in '%.200s': ", e->text); /* --set has no line */
     const char *above = power ? "" : arena_printf(arena, ", above %.1f", log(largest));
     const char *bound = power ? ""
                               : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))",
-                                             floor(log(largest)) - 28); /* with room for sums */
+                                             floor(log(largest)) - 28); /* exp(28) leaves room for sums over rows */
     diagnostics_warning(d, found->at, "%s'%s' overflows %s if its exponent is large%s; rows of the result are then NaN",
                         where, power ? "pow" : "exp", dtype_name(dtype_of_sums(dtype)), above);
     diagnostics_note(
@@ -159,7 +161,8 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
         bound);
 }
 
-/* Warns of weights that overflow for a moderate base, in a form that does not compute them relative to a maximum. */
+/* Warns if the weight is a high power, which overflows for a moderate base, and a compiled form does not divide it by
+   the maximum of its row. */
 static void warn_powers(const struct spec *spec, const struct graph *source,
                         const struct compilation *const *compilation, int compilations, struct diagnostics *d)
 {

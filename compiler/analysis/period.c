@@ -1,26 +1,29 @@
-/* Finds the keys that a conjunction of conditions selects in every period. Only periodic conditions are used:
-   conditions that depend on queries and keys only through remainders. The conditions are tried for each residue. */
+/* Finds the keys that the periodic conditions of a conjunction select (struct period in analysis.h). A residue is a
+   position modulo the period. The conditions are evaluated for every residue of query and key. */
 #include "analysis.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* MAX_RESIDUES limits the residues of a key that are tried, and MAX_TRIED the pairs of residues of query and key. A
-   short tile has MIN_QUERIES queries. */
+/* Limits:
+   - MAX_RESIDUES: of a period
+   - MAX_TRIED: of the pairs of a query residue and a key residue that are tried
+   - MIN_QUERIES: the queries of the shortest tile */
 enum { MAX_RESIDUES = 4096, MAX_TRIED = 1 << 17, MIN_QUERIES = 16 };
 enum side { QUERY, KEY };
 
-/* The expressions for the position of a query and of a key.
-   - `joint`: both move at once, and count as the side QUERY.
-   - `swapped`: `query` is a key and `key` is a query, which may come before the first key. */
+/* The expressions for the positions of a query and of a key.
+   - joint: query and key move together by the same number of positions; this counts as a move of side QUERY
+   - swapped: the lanes are keys and the stream is the queries, so `query` is the position of a key, and `key` the
+     position of a query, which may be negative */
 struct positions {
     struct module *m;
     const struct expr *query, *key;
     bool joint, swapped;
 };
 
-/* Describes how an integer changes. The integer changes by by[0] if the query's position moves by period[0], and by
-   by[1] if the key's position moves by period[1]. */
+/* How an integer expression changes: by by[QUERY] if the query moves by period[QUERY] positions, and by by[KEY] if the
+   key moves by period[KEY] positions. */
 struct moving {
     int64_t period[2], by[2];
 };
@@ -37,7 +40,7 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* ---- how expressions change ---- */
 
-/* Gives a and b the same periods. */
+/* Extends the periods of a and b to their least common multiples. Returns false if one is above MAX_RESIDUES. */
 static bool align(struct moving *a, struct moving *b)
 {
     for (int k = 0; k < 2; k++) {
@@ -84,7 +87,7 @@ static bool positive(const struct expr *e)
     return e->op == EXPR_INT && e->integer > 0 && e->integer <= MAX_RESIDUES;
 }
 
-/* Finds how e changes. Returns false if the change is not known. */
+/* Finds how e changes. Returns false if e does not change by a constant in any known period. */
 static bool moving(const struct positions *x, const struct expr *e, struct moving *out)
 {
     struct moving other = {{1, 1}, {0, 0}}, third;
@@ -137,7 +140,7 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
 
 /* ---- C's remainder is the mathematical one if nothing is negative ---- */
 
-/* Whether a condition says that e, which may name the query, is not negative. Keys are not negative. */
+/* Whether one of the conditions implies e >= 0. Positions of keys are known to be >= 0. */
 static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions,
                               const struct expr *const *condition)
 {
@@ -147,7 +150,7 @@ static bool said_not_negative(const struct positions *x, const struct expr *e, i
         const struct expr *c = condition[k];
         if ((c->op != EXPR_LE && c->op != EXPR_LT) || c->arg[0]->type == TYPE_REAL || c->arg[1]->type == TYPE_REAL)
             continue;
-        struct form f = {.remainder = expr_int(m, 0)}; /* e - (b - a) */
+        struct form f = {.remainder = expr_int(m, 0)}; /* the condition says b - a >= 0, so e - (b - a) >= 0 suffices */
         if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms)
             continue;
         bool plain = true;
@@ -193,8 +196,8 @@ static bool not_negative(const struct positions *x, const struct expr *e, int co
            said_not_negative(x, e, conditions, condition);
 }
 
-/* Returns e with quotients and remainders that round down. The replacement is valid if the conditions exclude negative
-   operands. */
+/* Returns e with C's quotients and remainders replaced by quotients and remainders that round down. Each replacement is
+   valid only because the conditions exclude dividends of the opposite sign. */
 static const struct expr *rounded_down(const struct positions *x, const struct expr *e, int conditions,
                                        const struct expr *const *condition)
 {
@@ -210,7 +213,7 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
         not_negative(x, e->arg[0], conditions, condition))
         return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL)
                                  : floor_divide(m, arg[0], arg[1]->integer);
-    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* of a negative number: rounded up */
+    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* x <= 0: use -x */
         const struct expr *opposite = expr_make(m, EXPR_NEG, arg[0], NULL, NULL);
         if (not_negative(x, expr_make(m, EXPR_NEG, e->arg[0], NULL, NULL), conditions, condition))
             return expr_make(m, EXPR_NEG,
@@ -218,7 +221,7 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
                                                : floor_divide(m, opposite, arg[1]->integer),
                              NULL, NULL);
     }
-    if (e->op == EXPR_EQ || e->op == EXPR_NE) /* divisibility does not depend on the sign */
+    if (e->op == EXPR_EQ || e->op == EXPR_NE) /* whether x % n is 0 does not depend on the sign of x */
         for (int k = 0; k < 2; k++)
             if (arg[k]->op == EXPR_MOD && positive(arg[k]->arg[1]) && expr_is_real(arg[1 - k], 0)) {
                 arg[k] = expr_make(m, EXPR_FLOORMOD, arg[k]->arg[0], arg[k]->arg[1], NULL);
@@ -229,10 +232,11 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
 
 /* ---- residues ---- */
 
+/* The periodic conditions e[0], …, e[count - 1], and storage to evaluate them for one query and one key. */
 struct trial {
     int count;
     const struct expr **e;
-    int query, key; /* axes */
+    int query, key; /* the lane axis and the stream axis */
     int64_t period;
     struct environment env;
     int64_t index[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], size[MAX_AXES];
@@ -240,14 +244,15 @@ struct trial {
 
 static bool selects(struct trial *t, int64_t query, int64_t key)
 {
-    t->lo[t->query] = query; /* stands for the position */
+    t->lo[t->query] = query; /* LO stands for the query's position */
     t->index[t->key] = key;
     for (int k = 0; k < t->count; k++)
         if (!expr_eval_int(t->e[k], &t->env)) return false;
     return true;
 }
 
-/* The shortest run of residues, possibly around the end, that contains all selected ones. */
+/* Returns the length of the shortest run of residues that contains all selected residues; the run may continue at
+   residue 0. Sets *first to its first residue, *count to the number of selected residues. */
 static int64_t run_of(const bool *selected, int64_t period, int64_t *first, int64_t *count)
 {
     int64_t longest = -1, last = -1;
@@ -261,7 +266,7 @@ static int64_t run_of(const bool *selected, int64_t period, int64_t *first, int6
     return *count ? period - longest : 0;
 }
 
-/* Marks the residues that any of the first `queries` queries selects. */
+/* Sets selected[r] if any of the queries at positions 0, …, queries - 1 selects key r. */
 static void try_residues(struct trial *t, int64_t queries, bool *selected)
 {
     for (int64_t r = 0; r < t->period; r++) {
@@ -270,7 +275,8 @@ static void try_residues(struct trial *t, int64_t queries, bool *selected)
     }
 }
 
-/* Whether the selection moves with the query. It is enough to test the first `queries` queries. */
+/* Whether query q selects key q + r exactly if query 0 selects key r. `queries` is the period for q, so later queries
+   need no test. */
 static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
 {
     for (int64_t q = 1; q <= queries; q++)
@@ -279,7 +285,7 @@ static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
     return true;
 }
 
-/* Marks the residues, counted from the query, that any of the first `queries` queries selects. */
+/* Sets selected[r] if any query q of the positions 0, …, queries - 1 selects key q + r. */
 static void try_along(struct trial *t, int64_t queries, bool *selected)
 {
     for (int64_t r = 0; r < t->period; r++) {
@@ -288,7 +294,7 @@ static void try_along(struct trial *t, int64_t queries, bool *selected)
     }
 }
 
-/* The shortest period of the selection. */
+/* Returns the shortest period of the selection, a divisor of `period`. */
 static int64_t shortest(const bool *selected, int64_t period)
 {
     for (int64_t p = 1; p < period; p++) {
@@ -299,6 +305,7 @@ static int64_t shortest(const bool *selected, int64_t period)
     return period;
 }
 
+/* A selection of `count` residues, all within the `run` residues from `first` on. */
 struct residues {
     int64_t period, first, run, count;
 };
@@ -310,14 +317,17 @@ static struct residues residues_of(const bool *selected, int64_t period)
     return made;
 }
 
-/* Whether `these` select a larger share of a period than `others` do for a tile of MIN_QUERIES queries. */
+/* Whether `these` select a larger share of the keys than `others` do for a tile of MIN_QUERIES queries. The run of
+   `others` moves with the query, so the tile sees MIN_QUERIES - 1 more residues. */
 static bool is_denser(const struct residues *these, const struct residues *others)
 {
     return these->run * others->period > (others->run + MIN_QUERIES - 1) * these->period;
 }
 
-/* Collects the periodic conditions, with quotients rounded down, and returns the number of these conditions. Sets
-   `period` to the period of the conditions, and `joint` to their period if query and key move together. */
+/* Collects the periodic conditions in `periodic`, with quotients that round down, and returns their number. Sets:
+   - *which: a bit for each of these conditions
+   - *period: their common period
+   - *joint: their common period if query and key move together */
 static int periodic_conditions(const struct positions *x, int conditions, const struct expr *const *condition,
                                const struct expr **periodic, uint64_t *which, struct moving *period,
                                struct moving *joint)
@@ -338,8 +348,8 @@ static int periodic_conditions(const struct positions *x, int conditions, const 
     return count;
 }
 
-/* Returns the first residue that a query selects, as an expression of the query's position. Returns NULL if this
-   residue is not known, or if the selection depends on more than the key's residue. */
+/* Returns the first residue that a query selects, as an expression of the query's position. Returns NULL if it is not
+   known, or if a condition depends on more than the residue of the key. */
 static const struct expr *first_residue(const struct positions *x, const struct trial *t)
 {
     struct module *m = x->m;
@@ -353,8 +363,8 @@ static const struct expr *first_residue(const struct positions *x, const struct 
     return expr_replace(m, ranges.range[0].from, row, x->query);
 }
 
-/* Finds the largest distance, over all queries, from the first to the last residue that a query selects. Tries all
-   residues. */
+/* Sets *out for a tile of queries with equal residues: the run must hold all keys that any one query selects. All
+   residues of query and key are tried. out->run stays 0 if the first residue is not known. */
 static void find_alike(const struct positions *x, struct trial *t, const struct expr *position, struct alike *out)
 {
     struct module *m = x->m;
@@ -378,7 +388,7 @@ static void find_alike(const struct positions *x, struct trial *t, const struct 
     *out = (struct alike){t->period, run, min == run, expr_replace(m, first, x->query, residue)};
 }
 
-/* The difference between a query's position and its index. */
+/* Returns n_k - n_q, the difference between a query's position and its index. */
 static const struct expr *position_shift(struct module *m, int lane_axis, int stream_axis)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
@@ -386,8 +396,8 @@ static const struct expr *position_shift(struct module *m, int lane_axis, int st
                      expr_leaf(m, EXPR_SIZE, swapped ? stream_axis : lane_axis), NULL);
 }
 
-/* Replaces positions in the condition by stand-ins. Returns the constant 1 if the condition still depends on the index
-   of a query. */
+/* Returns the condition in terms of x->query and x->key, in place of indices. If the axes are swapped and the condition
+   also uses the index of a query without its position, returns 1: the condition is ignored. */
 static const struct expr *of_positions(const struct positions *x, int lane_axis, const struct expr *shift,
                                        const struct expr *condition)
 {
@@ -405,7 +415,7 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
                         const struct expr *const *condition, struct period *out)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
-    /* LO stands for a lane's position: it is the same for a whole tile, and no condition uses it */
+    /* LO of the lane axis stands for the position of a lane, because no condition contains LO */
     const struct positions x = {.m = m,
                                 .query = expr_leaf(m, EXPR_LO, lane_axis),
                                 .key = expr_leaf(m, EXPR_INDEX, stream_axis),
@@ -443,7 +453,7 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
     out->period = at.period;
     out->run = at.run;
     out->exact = at.count == at.run && (moves || !of_query);
-    /* from lanes to positions, and from positions to indices of the stream */
+    /* results are in indices: add `shift` to the index of a query, or subtract it if the stream is the queries */
     const struct expr *lane = swapped ? x.query : expr_make(m, EXPR_ADD, x.query, shift, NULL),
                       *first = expr_int(m, at.first);
     out->phase = out->with_query ? expr_make(m, EXPR_ADD, lane, first, NULL) : first;

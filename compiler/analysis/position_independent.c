@@ -1,14 +1,16 @@
-/* Tests whether a query sees and computes the same if the query and all keys move by some positions. If so, the sums of
-   a sequence stay valid if the sequence is appended to a second sequence. */
+/* Tests whether the result of a query stays the same if the query and all keys move by the same number of positions. If
+   so, sums over a sequence stay valid when the sequence is appended to another sequence. */
 #include "analysis.h"
 
+/* All positions move by `by`. */
 struct shift {
     const struct graph *g;
     int lane, stream;
     int64_t by;
 };
 
-/* Whether e is the position of a query or a key. Positions are never negative, so quotients of positions move, too. */
+/* Whether e is the position of a query or a key. In a state no position is negative, so C's quotient of a position
+   rounds down: if all positions move by 2 n, position / n grows by 2. */
 static bool is_position(const struct shift *x, const struct expr *e)
 {
     struct module *const m = x->g->module;
@@ -18,7 +20,8 @@ static bool is_position(const struct shift *x, const struct expr *e)
            e == expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, x->lane), offset, NULL);
 }
 
-/* Finds by how much e grows. Returns false if e does not certainly grow by the same amount everywhere. */
+/* Sets *by to the amount by which e grows if all positions move. Returns false if the amount is not known or not the
+   same everywhere. */
 static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
 {
     int64_t of[3] = {0, 0, 0};

@@ -1,10 +1,10 @@
-/* Finds weights that are powers, such as (s + alpha)^p, and overflow for ordinary rows. */
+/* Finds weights that are high powers, such as (s + alpha)^20, and that overflow for ordinary numbers. */
 #include "analysis.h"
 
 #include <float.h>
 #include <math.h>
 
-/* The ordinary base of a power is below 2^ORDINARY_BITS; an ordinary row has at most 2^ROW_BITS keys. */
+/* Ordinary numbers: a base below 2^ORDINARY_BITS, and a row of at most 2^ROW_BITS keys. */
 enum { ORDINARY_BITS = 10, ROW_BITS = 20 };
 
 int64_t overflow_degree(enum dtype dtype)
@@ -23,7 +23,8 @@ double underflow_base(enum dtype dtype, double degree)
     return pow(dtype == DTYPE_F64 ? DBL_MIN : (double)FLT_MIN, 1 / degree);
 }
 
-/* Returns, as bits, the operands of a map that vary along all sequences of the map. This excludes parameters. */
+/* Returns a bit for each operand of a map that varies along all sequences of the map, as an inner product does and a
+   coefficient does not. */
 static uint32_t operands_of_points(const struct module *m, const struct value *v)
 {
     uint32_t points = 0, bits = 0;
@@ -34,7 +35,8 @@ static uint32_t operands_of_points(const struct module *m, const struct value *v
     return bits;
 }
 
-/* Returns the degree with which e grows with `operands`, or 0 if e does not grow like a power. */
+/* Returns the degree with which e grows with the operands in the bit set `operands`: 3 for x * x^2. Returns 0 if e does
+   not grow like a power. */
 static double growth_of(const struct expr *e, uint32_t operands)
 {
     if (e->op == EXPR_OPERAND) return operands >> e->integer & 1;
@@ -57,7 +59,7 @@ static double growth_of(const struct expr *e, uint32_t operands)
     }
 }
 
-/* All of e as a power. */
+/* Writes e as base^degree. If e is no power, the base is e and the degree is 1. */
 static struct power_factor power_of(const struct expr *e)
 {
     if (e->op == EXPR_MUL) {

@@ -1,5 +1,5 @@
-/* Finds out how far from a query's position the query sees keys. If a sequence is continued token by token, a query
-   cannot see keys after its position. Keys before the query must be stored if a loop can still read these keys. */
+/* Finds out how far from its own position a query sees keys. When a sequence is decoded token by token, keys after the
+   query do not exist yet. Earlier keys must be stored as long as a loop can still read them. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 
@@ -7,12 +7,12 @@
 
 /* ---- keys after the query ---- */
 
-/* Whether a <= b for all sizes. */
+/* Whether a <= b is known to hold for all sizes. */
 static bool at_most(struct module *m, const struct expr *a, const struct expr *b)
 {
     int64_t difference;
     const struct expr *ends = a->arg[0];
-    if (a->op == EXPR_ADD && (ends->op == EXPR_MIN || ends->op == EXPR_MAX)) /* add to the arguments instead */
+    if (a->op == EXPR_ADD && (ends->op == EXPR_MIN || ends->op == EXPR_MAX)) /* min(x, y) + c = min(x + c, y + c) */
         a = expr_make(m, ends->op, expr_make(m, EXPR_ADD, ends->arg[0], a->arg[1], NULL),
                       expr_make(m, EXPR_ADD, ends->arg[1], a->arg[1], NULL), NULL);
     if (a->op == EXPR_MIN) return at_most(m, a->arg[0], b) || at_most(m, a->arg[1], b);
@@ -53,7 +53,7 @@ static bool has_size(const struct module *m, const struct expr *e)
 {
     bool has = e->op == EXPR_SIZE && axis_is_sequence(&m->axis[e->integer]);
     const bool upto = e->op == EXPR_DRAWN &&
-                      e->draw->upto; /* the last argument, the number of blocks to draw from, does not matter */
+                      e->draw->upto; /* with `upto`, draws do not depend on the last argument, the number of blocks */
     for (int k = 0; k < expr_arity(e->op) - upto && !has; k++) has = has_size(m, e->arg[k]);
     return has;
 }
@@ -83,6 +83,7 @@ bool depends_on_length(const struct graph *g)
 
 enum { UNKNOWN = -1, POSITIONS = 4096, FAR = 1 << 20, TILES = 3 };
 
+/* The sizes and ranges for which the bounds of loops are evaluated. known: every bound could be evaluated. */
 struct reading {
     const struct loops *l;
     int lane, stream, chunk;
@@ -122,8 +123,8 @@ static int64_t first_key(struct reading *x, const struct stmt *s)
     return first;
 }
 
-/* Returns the maximum number of keys before a chunk that a tile of `tile` queries reads. The first query of the tile is
-   in this chunk, at `position` or one of the next POSITIONS - 1 positions. */
+/* Tries tiles of `tile` queries that begin at the POSITIONS positions from `position` on. Returns the maximum number of
+   keys that a tile reads before the chunk of its first query. */
 static int64_t back_from(struct reading *x, const struct stmt *body, int64_t position, int64_t tile)
 {
     int64_t max = 0;

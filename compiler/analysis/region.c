@@ -1,15 +1,21 @@
-/* Finds the indices of an axis that a region reaches from the current ranges of all other axes, and the indices that
-   are wholly inside the region. Both results are unions of ranges, which are computed from the region's comparisons. A
-   comparison that cannot be solved is treated as reaching all indices and as containing no index. */
+/* Solves a region for one axis, given the current ranges of all other axes. Each comparison in the region is solved for
+   the index of the axis, which gives a union of ranges. There are two kinds of results:
+   - `every` is false: a superset of the indices that are in the region for some indices of the other axes. A comparison
+     that cannot be solved gives all indices.
+   - `every` is true: a subset of the indices that are in the region for all indices of the other axes. A comparison
+     that cannot be solved gives no index. */
 #include "analysis.h"
 
 #include <string.h>
 
-/* MAX_OPERATIONS limits the operations in a bound or a condition of merged pieces. */
+/* DEEPEST_SPLIT limits nested case distinctions (solve_comparison). MAX_OPERATIONS limits the operations in a bound or
+   a condition of merged pieces. */
 enum { DEEPEST_SPLIT = 6, MAX_OPERATIONS = 100 };
 
-/* A piece holds the indices with from <= index < to. A bound of NULL means that there is no such bound. The piece
-   exists only if `when` holds, which is a condition on ranges and sizes. If `when` is NULL, the piece always exists. */
+/* A piece of a union: the indices with from <= index < to. NULL means:
+   - from, to: the piece has no such bound
+   - when: the piece always exists; otherwise it exists only if `when`, a condition on ranges and sizes, holds
+   - drawn: the piece has all these indices; otherwise only the blocks that this EXPR_DRAWN draws */
 struct piece {
     const struct expr *from, *to, *when, *drawn;
 };
@@ -20,10 +26,8 @@ struct set {
 struct solver {
     struct module *m;
     int axis;
-    /* If true, the result is a subset of the indices that are in the region for every point of the other axes. If
-       false, the result is a superset of the indices that are in the region for some point of the other axes. */
-    bool every;
-    int splits;
+    bool every; /* see the top of this file */
+    int splits; /* the depth of nested case distinctions */
 };
 
 static const struct expr *combine(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
@@ -53,7 +57,8 @@ static bool whole(const struct piece *p)
     return !p->from && !p->to && !p->when && !p->drawn;
 }
 
-/* The distance between two unconditional, constant pieces; negative if they overlap. */
+/* Sets *gap to the distance between two pieces, negative if they overlap. Returns false unless both are unconditional
+   with constant bounds. */
 static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *gap)
 {
     const struct expr *bound[4] = {p->from, p->to, q->from, q->to};
@@ -73,8 +78,8 @@ static int room_after(const struct expr *e, int room)
     return room;
 }
 
-/* Returns the outer one of two bounds, or, with EXPR_OR, the disjunction of two conditions. Returns NULL if a or b is
-   NULL or too long. */
+/* Returns the outer bound of a and b: the smaller one for EXPR_MIN, the larger one for EXPR_MAX. For EXPR_OR, returns
+   the disjunction of the conditions a and b. Returns NULL if a or b is NULL or too long. */
 static const struct expr *outer(const struct solver *s, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     int64_t more;
@@ -84,7 +89,7 @@ static const struct expr *outer(const struct solver *s, enum expr_op op, const s
     return combine(s->m, op, a, b);
 }
 
-/* Returns a piece that contains both pieces. If an exact bound would be long, the piece has no such bound. */
+/* Returns a piece that contains both pieces. A bound that would be a long expression is left out. */
 static struct piece around(const struct solver *s, const struct piece *p, const struct piece *q)
 {
     return (struct piece){.from = outer(s, EXPR_MIN, p->from, q->from),
@@ -92,8 +97,8 @@ static struct piece around(const struct solver *s, const struct piece *p, const 
                           .when = p->when == q->when ? p->when : outer(s, EXPR_OR, p->when, q->when)};
 }
 
-/* Merges the pieces if one of them is unconditional and both have the same start or the same end. The opposite end of
-   the merged piece depends on the condition. */
+/* Merges q into p if exactly one piece is conditional and both have the same start or the same end. The merged piece is
+   unconditional; its opposite end is a SELECT by the condition. */
 static bool absorbs_conditional(const struct solver *s, struct piece *p, const struct piece *q)
 {
     struct module *m = s->m;
@@ -114,7 +119,7 @@ static bool absorbs_conditional(const struct solver *s, struct piece *p, const s
     return true;
 }
 
-/* Turns p into the union of p and q if possible. Returns false if p is unchanged. */
+/* Replaces p by the union of p and q if the union is one piece. Returns false if p is unchanged. */
 static bool absorbs(const struct solver *s, struct piece *p, const struct piece *q)
 {
     int64_t gap;
@@ -142,8 +147,8 @@ static void drop_piece(struct set *set, int k)
     memmove(&set->piece[k], &set->piece[k + 1], (size_t)(--set->pieces - k) * sizeof *set->piece);
 }
 
-/* Makes room for one more piece by merging two pieces: the two nearest constant ranges, or, without such ranges, the
-   two pieces at the end of the set. */
+/* Merges two pieces, so that the set has room for another piece: the two constant ranges with the smallest gap, or the
+   last two pieces if fewer than two ranges are constant. */
 static void make_room(const struct solver *s, struct set *set)
 {
     int a = set->pieces - 2, b = set->pieces - 1;
@@ -165,7 +170,7 @@ static void add_piece(const struct solver *s, struct set *set, struct piece p)
     }
     if (whole(&p)) set->pieces = 0;
     for (int k = 0; k < set->pieces; k++)
-        if (absorbs(s, &set->piece[k], &p)) { /* it may absorb others now */
+        if (absorbs(s, &set->piece[k], &p)) { /* the larger piece may absorb more pieces: start again */
             p = set->piece[k];
             drop_piece(set, k);
             k = -1;
@@ -209,13 +214,14 @@ static struct set under(const struct expr *condition)
                         .piece = {{.when = condition->op == EXPR_INT ? NULL : condition}}};
 }
 
-/* C's division by a constant above 0. */
+/* Whether e is C's quotient by a constant above 0. */
 static bool is_quotient(const struct expr *e)
 {
     return e->op == EXPR_DIV && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT && e->arg[1]->integer > 0;
 }
 
-/* Replaces terms over the axis by constants that bound them, if only their range is known. */
+/* Replaces remainders that depend on the axis by constant bounds. Returns false if a term that depends on the axis is
+   neither a quotient nor such a remainder. */
 static bool bound_terms(const struct solver *s, struct form *f)
 {
     for (int k = f->terms - 1; k >= 0; k--) {
@@ -234,9 +240,10 @@ static bool bound_terms(const struct solver *s, struct form *f)
 
 static struct set not_negative(const struct solver *s, struct form f);
 
-/* Solves x / by >= bound if `at_least`, and x / by <= bound otherwise. C's division rounds towards 0. So x / by >=
-   bound means x >= bound * by if bound > 0, and x >= bound * by - (by - 1) if bound <= 0. The case of <= is the mirror
-   image. */
+/* Solves x / by >= bound if `at_least`, else x / by <= bound. C's division rounds towards 0, so x / by >= bound means:
+   - x >= bound * by, if bound > 0
+   - x >= bound * by - (by - 1), if bound <= 0
+   For <=, all signs change. */
 static struct set past_quotient(const struct solver *s, const struct expr *quotient, const struct expr *bound,
                                 bool at_least)
 {
@@ -253,7 +260,7 @@ static struct set past_quotient(const struct solver *s, const struct expr *quoti
     return fits ? not_negative(s, f) : unknown(s);
 }
 
-/* weight * index + others >= 0 */
+/* Solves weight * index + others >= 0 for the index. */
 static struct set past_index(const struct solver *s, struct form f)
 {
     struct module *m = s->m;
@@ -271,8 +278,8 @@ static struct set past_index(const struct solver *s, struct form f)
     return made;
 }
 
-/* Solves times * (x / by) + others >= 0 as a condition on x. The solution is exact if the quotient rounds down and
-   times is 1 or -1. */
+/* Solves times * (x / by) + others >= 0, by solving a condition on x. `over` is the number of the term x / by. The
+   solution is exact if the quotient rounds down and `times` is 1 or -1. */
 static struct set past_term(const struct solver *s, struct form f, int over)
 {
     struct module *m = s->m;
@@ -293,7 +300,7 @@ static struct set past_term(const struct solver *s, struct form f, int over)
     return form_add(m, &f, x, times > 0 ? 1 : -1) ? not_negative(s, f) : unknown(s);
 }
 
-/* form >= 0 */
+/* Solves f >= 0. */
 static struct set not_negative(const struct solver *s, struct form f)
 {
     struct module *m = s->m;
@@ -307,11 +314,11 @@ static struct set not_negative(const struct solver *s, struct form f)
     return max ? under(expr_make(m, EXPR_LE, expr_int(m, 0), max, NULL)) : unknown(s);
 }
 
-/* less <= more, or less < more */
+/* Solves less <= more, or less < more if `strict`. */
 static struct set compare(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     struct module *m = s->m;
-    if (!has_axis(s, less) && !has_axis(s, more) && !(expr_axes(less) && expr_axes(more))) { /* compare the extremes */
+    if (!has_axis(s, less) && !has_axis(s, more) && !(expr_axes(less) && expr_axes(more))) { /* compare bounds */
         const struct expr *low = expr_extreme(m, less, s->every), *high = expr_extreme(m, more, !s->every);
         return low && high ? under(expr_make(m, strict ? EXPR_LT : EXPR_LE, low, high, NULL)) : unknown(s);
     }
@@ -323,7 +330,8 @@ static struct set compare(const struct solver *s, const struct expr *less, const
 
 static struct set solve(struct solver *s, const struct expr *e, bool negated);
 
-/* Finds a term of a comparison that has one of two values, depending on a condition. */
+/* Finds a subexpression of e that has one of two values, such as a SELECT, MIN or ABS, and returns it. Sets *condition,
+   and the value if it holds (*one) or not (*other). Returns NULL if there is no such subexpression. */
 static const struct expr *find_choice(const struct solver *s, const struct expr *e, const struct expr **condition,
                                       const struct expr **one, const struct expr **other)
 {
@@ -332,7 +340,7 @@ static const struct expr *find_choice(const struct solver *s, const struct expr 
     if (e->type == TYPE_REAL) return NULL;
     if ((e->op == EXPR_MIN || e->op == EXPR_MAX) && !has_axis(s, e) && expr_extreme(m, e, false) &&
         expr_extreme(m, e, true))
-        return NULL; /* its extremes are known */
+        return NULL; /* no case distinction is needed: bounds of e are known */
     bool choice = expr_axes(e) != 0;
     if (e->op == EXPR_SELECT)
         *condition = a, *one = b, *other = e->arg[2];
@@ -356,8 +364,9 @@ static const struct expr *find_choice(const struct solver *s, const struct expr 
     return NULL;
 }
 
-/* Compares the extremes of both sides. An extreme can be the smallest or largest id of a range of positions. If the
-   range of the axis is not known, the comparison says nothing. */
+/* Compares bounds of both sides over the current ranges. Such a bound can be the smallest or largest id in a range of
+   positions. If a side depends on the axis that is solved for, the comparison gives no superset other than all
+   indices. */
 static struct set compare_ends(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     const struct expr *low = expr_extreme(s->m, less, s->every), *high = expr_extreme(s->m, more, !s->every);
@@ -380,7 +389,7 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
-    if (divides_by_zero(e)) return nothing(); /* no point makes both of these choices */
+    if (divides_by_zero(e)) return nothing(); /* this case never occurs: a SELECT excludes the division by 0 */
     bool ends = s->axis < 0 || expr_reads_ids(e);
     for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(s, e->arg[k], &condition, &one, &other);
     if (choice) {
@@ -446,7 +455,7 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
     }
 }
 
-/* The conditions of a conjunction that read ids; ranges handle the others. */
+/* Returns the conditions of a conjunction that read ids. region_ranges handles the other conditions. */
 static const struct expr *with_ids(struct module *m, const struct expr *region)
 {
     if (region->op != EXPR_AND) return expr_reads_ids(region) ? region : expr_int(m, 1);

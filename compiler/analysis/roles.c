@@ -1,5 +1,5 @@
-/* Finds the roles of the run-time axes for an output. The roles follow from the graph, so passes need not know which
-   axis is the queries and which axis is the keys. */
+/* Finds the roles of the run-time axes for an output, such as which axis is in the lanes. The roles follow from the
+   graph, so passes need not know which axis is the queries and which axis is the keys. */
 #include "analysis.h"
 
 enum { ROWS_AT_A_TIME = 64 }; /* the rows of a slice are a multiple of this */
@@ -9,7 +9,7 @@ static bool run_time(const struct graph *g, int axis)
     return !axis_is_whole(&g->module->axis[axis]);
 }
 
-/* Marks v and everything that it is computed from. */
+/* Marks value v and all values that v is computed from. */
 static void mark(const struct graph *g, int v, bool *needed)
 {
     if (needed[v]) return;
@@ -18,8 +18,8 @@ static void mark(const struct graph *g, int v, bool *needed)
     if (g->value[v].online >= 0) mark(g, g->value[v].online, needed);
 }
 
-/* Finds the rows that a result has, or that a result sums in slices. Sets the axes of the rows and the axis in the
-   lanes. */
+/* Sets the axes of the rows and the lane. If the result is a sum over slices of rows, these rows are the summed rows,
+   whose axes are found in the region of the sum. */
 static void find_rows(const struct graph *g, const struct value *result, struct roles *out)
 {
     for (int k = 0; k < result->rank; k++) {
@@ -82,7 +82,8 @@ struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int 
     return (struct row_slices){before, length};
 }
 
-/* Whether output b is a sum over the lanes of output a for every point of a's stream; a's loops can make it too. */
+/* Whether b is a sum over the lane of a, for each index of the stream of a. For example, b is dk and a is dq. The loops
+   of a can then compute b, too. */
 static bool sums_across(const struct graph *g, int b, const struct roles *a, const struct roles *of)
 {
     const struct value *v = &g->value[g->output[b].value];
@@ -106,8 +107,8 @@ static int waits_for(const struct graph *g, int output)
     return max;
 }
 
-/* Whether outputs a and b can share loops. They must run and sum over the same axes, and neither output needs the other
-   output as an input. */
+/* Whether outputs a and b can share loops: the loops run over the same axes, and neither output is needed to compute
+   the other. */
 static bool share_loops(const struct graph *g, int a, int b)
 {
     struct roles x, y;

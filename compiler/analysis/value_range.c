@@ -1,4 +1,5 @@
-/* Computes the range of a real expression for all positions, heads and sizes. Exponentials are above 0. */
+/* Computes the range of a real expression for all positions, heads and sizes. The lower bound of an exponential is the
+   smallest double above 0, so a quotient by an exponential has a range. */
 #include "analysis.h"
 
 #include <float.h>
@@ -60,8 +61,8 @@ static struct real_range power(struct real_range a, struct real_range b)
     return between(fmax(exp2(a.low), DBL_TRUE_MIN), exp2(a.high));
 }
 
-/* The rules that the column `range` of expr.def names. Where a function is not defined, its value is NaN, and so the
-   range is that of anything. */
+/* The rules that the column `range` of expr.def names. If a function is not defined at a bound of its argument, that
+   value is NaN, and the range is that of all numbers. */
 #define ANYTHING anything
 #define OF_OPERAND operand
 #define EXACTLY(x) between(x, x)

@@ -1,7 +1,7 @@
-/* attnc bench measures the kernels of specs over lengths, heads and threads. At every point, short runs of all
-   entries (a spec's forward, its backward, or some tokens of its extend) alternate, so that a disturbance of the
-   machine affects all of them. The machine's peak is measured between them, and results are compared with the
-   roofline's time. */
+/* attnc bench measures kernels at points: combinations of length, heads and threads. Entries and points are defined in
+   request.h.
+   - At each point, short runs of all entries alternate, so that a disturbance of the machine affects all of them.
+   - After each point, the machine's peak is measured. Results are compared with the time that the roofline predicts. */
 #include "bench.h"
 #include "request.h"
 #include "../cost/cost.h"
@@ -23,14 +23,14 @@
 #include <unistd.h>
 
 enum { MAX_RUNS = 2000, DTYPES = ATTN_I32 };
-static const double RUN_SECONDS = 0.01; /* the minimum seconds of one run of an entry; a run has at least one call */
-static const double FREE_SHARE = 0.9;   /* the share of free memory that may be used */
+static const double RUN_SECONDS = 0.01; /* the minimum duration of a run, which is one or more calls of an entry */
+static const double FREE_SHARE = 0.9;   /* the fraction of free memory that may be used */
 
-/* A kernel with the data of its calls at one point. */
+/* An entry that is ready to be called at the current point. */
 struct prepared {
     struct call call;
-    double *seconds; /* of each call */
-    double spent;
+    double *seconds; /* of each timed call */
+    double spent;    /* their sum, without the first call */
     int error;
 };
 
@@ -40,7 +40,7 @@ struct running {
     struct loaded_kernel loaded[MAX_ENTRIES]; /* backward uses the loaded kernel of forward */
     struct call_arrays arrays[DTYPES];        /* shared by all specs */
     struct prepared prepared[MAX_ENTRIES];
-    pthread_mutex_t lock; /* protects the results */
+    pthread_mutex_t lock; /* protects the results, which the watcher may print at any time */
     pthread_t watcher;
     sigset_t signals, mask;
     bool watched, live;
@@ -67,8 +67,10 @@ static void say_point(const struct running *r, int point, const char *what)
     fputs(r->live ? "" : "\n", stderr);
 }
 
-/* ---- signals: a thread waits for them, because a call may take long; it prints the report and raises the signal again
-   ---- */
+/* ---- signals ---- */
+
+/* The watcher thread: waits for a signal, prints the report of the results so far, and ends the program by raising the
+   signal again. It is a thread because a call, which cannot be interrupted, may take long. */
 
 static void *watch(void *user)
 {
@@ -78,7 +80,7 @@ static void *watch(void *user)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     pthread_mutex_lock(&r->lock);
     clear_line(r);
-    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL); /* a second signal ends the program at once, in case writing the
+    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL); /* a second signal ends the program at once, even if writing the
                                                         report blocks */
     r->b->interrupted = true;
     bench_report(r->b);
@@ -96,13 +98,14 @@ static void watch_begin(struct running *r)
             sigaddset(&r->signals, numbers[k]);
     }
     pthread_mutex_init(&r->lock, NULL);
-    /* before the kernels create threads, which inherit the mask */
+    /* The signals are blocked before kernels create threads, which inherit the mask, so that only the watcher gets
+       them. */
     pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask);
     r->watched = pthread_create(&r->watcher, NULL, watch, r) == 0;
     if (!r->watched) pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
 }
 
-/* Signals have their default effect from here on. */
+/* Ends the watcher; signals have their default effect again. */
 static void watch_end(struct running *r)
 {
     if (r->watched) {
@@ -134,8 +137,8 @@ static void release(struct prepared *p)
 
 /* ---- the work of a point ---- */
 
-/* The roofline's time, multiplied by the ratio of measured to roofline's time at the last measured length with the same
-   heads and threads. */
+/* The expected time of a call: the roofline's prediction, multiplied by measured / predicted time at the last measured
+   length with the same heads and threads. */
 static double expected_seconds(const struct bench *b, int point, int entry)
 {
     const struct bench_point *here = &b->point[point];
@@ -149,12 +152,12 @@ static double expected_seconds(const struct bench *b, int point, int entry)
         if (!before->measured) continue;
         double ratio = before->best / bench_expected(before);
         return seconds *
-               (before->best < RUN_SECONDS && ratio > 2 ? 2 : ratio); /* short calls predict long ones badly */
+               (before->best < RUN_SECONDS && ratio > 2 ? 2 : ratio); /* fixed costs raise the ratio of short calls */
     }
     return seconds;
 }
 
-/* Sets the machine's rates; with --decode the bandwidth is for reading only. */
+/* Sets the rates of the machine, and the peak, in a result. With --decode the bandwidth is for reading only. */
 static void set_rates(const struct bench *b, enum dtype dtype, int threads, struct bench_result *result)
 {
     struct machine *m = b->machine;
@@ -167,7 +170,7 @@ static void set_rates(const struct bench *b, enum dtype dtype, int threads, stru
     if (result->on_units) result->peak_spread = fmax(result->peak_spread, machine_unit_peak_spread(m, threads));
 }
 
-/* Counts the work of the entry at this point. */
+/* Sets the members of the entry's result that need no measurement: form, work, bytes, and the machine's rates. */
 static void count(const struct bench *b, int point, int entry, const struct call *call)
 {
     struct bench_point *at = &b->point[point];
@@ -189,7 +192,8 @@ static void count(const struct bench *b, int point, int entry, const struct call
     set_rates(b, unit->spec->dtype, at->threads, result);
 }
 
-/* True if a call would take longer than --limit; with --decode, the time to reach the position is included. */
+/* Skips the entry and returns true if a call would take longer than --limit. With --decode, the time to make the state
+   at the position counts too. */
 static bool too_long(struct running *r, struct bench_result *result, double expected)
 {
     const struct bench *b = r->b;
@@ -208,7 +212,7 @@ static bool too_long(struct running *r, struct bench_result *result, double expe
     return true;
 }
 
-/* False if the entry is skipped at this point; the result has the reason. */
+/* Prepares an entry for calls at this point. Returns false if the entry is skipped; its result then has the reason. */
 static bool prepare(struct running *r, int point, int entry)
 {
     struct bench *b = r->b;
@@ -278,7 +282,7 @@ static double call(struct running *r, int entry, struct bench_result *result)
     return seconds;
 }
 
-/* Fewer calls if a call takes much longer than the time for a point. */
+/* The minimum number of timed calls: 3, or fewer if a call takes longer than --time. */
 static int min_runs(const struct bench *b, double call_seconds)
 {
     return call_seconds <= b->request.time ? 3 : call_seconds <= 4 * b->request.time ? 2 : 1;
@@ -298,7 +302,7 @@ static void note_runs(struct running *r, int entry, struct bench_result *result,
     pthread_mutex_unlock(&r->lock);
 }
 
-/* One run: calls for `length` seconds. Returns false if the entry needs no more. */
+/* Runs the entry once: calls it until `length` seconds have passed. Returns false if it needs no more runs. */
 static bool run_entry(struct running *r, struct bench_result *result, int entry, double length)
 {
     const struct bench *b = r->b;
@@ -315,7 +319,8 @@ static bool run_entry(struct running *r, struct bench_result *result, int entry,
     return runs < MAX_RUNS && (p->spent < b->request.time || runs < min_runs(b, p->seconds[0]));
 }
 
-/* Measures peak and bandwidth again after each point. All results are compared with the maximum so far. */
+/* Measures the machine's peak and bandwidth again, after a point. Each rate is the maximum of all its measurements, so
+   the rates in earlier results are updated too. */
 static void measure_machine(struct running *r, int point)
 {
     struct bench *b = r->b;
@@ -352,13 +357,14 @@ static void measure(struct running *r, int point)
     for (int e = 0; e < b->entries; e++) {
         if (!prepare(r, point, e)) continue;
         say_point(r, point, r->prepared[e].call.kernel->name);
-        /* The first call runs with cold caches. It is used only if there is no time for another. */
+        /* The first call runs with cold caches, so its time is used only if a call takes too long to be repeated. */
         double seconds = r->prepared[e].seconds[0] = call(r, e, &at->result[e]);
         more[e] = !r->prepared[e].error && min_runs(b, seconds) > 1;
         if (!r->prepared[e].error && !more[e]) note_runs(r, e, &at->result[e], 1);
         if (seconds > length) length = seconds;
     }
-    /* all entries get runs of equal length, and at least three */
+    /* Runs of all entries have the same duration: that of the slowest first call, at most a third of --time, so that
+       there are at least three runs. */
     if (length > b->request.time / 3) length = b->request.time / 3;
     while (any) {
         any = false;
@@ -375,7 +381,8 @@ static void measure(struct running *r, int point)
 
 /* ---- the command ---- */
 
-/* On standard error, because standard output may be redirected to a file. */
+/* Warns if repeated measurements differ too much. The warning is printed to standard error, because standard output
+   may be redirected to a file. */
 static void warn_shaking(const struct bench *b)
 {
     double calls = 0, peak = 0;
@@ -461,8 +468,8 @@ static enum status run(struct bench *b, struct arena *arena)
     return status;
 }
 
-/* Checks before measuring that the files can be written, as far as can be known, and that their names fit their
-   format. */
+/* Checks the output files before the measurements: each can probably be written, no two are the same, and a plot's
+   name ends in .svg. */
 static enum status check_files(const struct options *o)
 {
     const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};

@@ -14,10 +14,11 @@ struct bench_request {
     int thread[MAX_COUNTS];
     struct head_counts head[MAX_COUNTS];
     int64_t batch, document;
-    double time, limit; /* in seconds: the minimum to spend on a point; the longest call that is made */
+    double time, limit; /* in seconds. time: the minimum to spend on an entry at a point. limit: longer calls are
+                           skipped */
     uint64_t seed;
 };
 
-bool heads_read(const struct options *o, struct bench_request *r); /* Sets `heads` and `head`. */
+bool heads_read(const struct options *o, struct bench_request *r); /* sets r->heads and r->head from --heads */
 
 #endif

@@ -1,12 +1,13 @@
-/* The work that attnc bench --decode measures: tokens that are appended one by one at a position, and the bytes that
-   each of them reads. */
+/* The work of attnc bench --decode, which appends tokens one by one to a sequence of a given length (the position): how
+   many tokens a call appends, and how many bytes each step reads. */
 #include "request.h"
 #include "../cost/cost.h"
 #include "../driver/driver.h"
 #include "../emit/emit.h"
 #include "../host/host.h"
 
-/* The form that keeps sums of chunks on this machine; NULL: the state keeps every key and value. */
+/* The linear form compiled for decoding on this machine, whose state has sums over chunks; NULL if there is none, so
+   the state has keys and values. */
 static const struct compilation *carried(const struct unit *p)
 {
     for (int k = 0; k < p->extends; k++)
@@ -21,7 +22,7 @@ int64_t decode_tokens(const struct unit *p)
     return p->read_back < 0 ? DECODE_TOKENS : DECODE_TOKENS_OF_WINDOW;
 }
 
-/* The bytes of parameters whose size does not depend on the length. */
+/* The total size of the parameters that do not have an element per position. */
 static double param_bytes(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     double bytes = 0;
@@ -34,7 +35,8 @@ static double param_bytes(const struct attn_kernel *kernel, const struct attn_pr
     return bytes;
 }
 
-/* A token reads all sums, and the keys of the unfinished chunk, whose average number is counted. */
+/* The linear form: a step reads all sums, and the keys and values that are stored one by one: the last read_back ones
+   and those of the unfinished chunk, which has (chunk + 1) / 2 on average. */
 static void count_sums(const struct unit *p, const struct compilation *c, const struct problem_size *size,
                        struct bench_result *result)
 {
@@ -52,7 +54,8 @@ static void count_sums(const struct unit *p, const struct compilation *c, const 
     result->reach = (double)size->n_k * heads * linear_cost(c);
 }
 
-/* A token reads the keys that its query visits; heads that share keys read them once. */
+/* The quadratic form: a step reads the keys and values that its queries visit. Query heads that share a key/value head
+   read its keys once. */
 static void count_keys(const struct bench *b, const struct unit *p, const struct problem_size *size, int threads,
                        struct bench_result *result)
 {

@@ -1,4 +1,4 @@
-/* Names that the table and the plot of attnc bench share. */
+/* The names of entries, heads and curves in the outputs of attnc bench. */
 #include "request.h"
 #include "../support/support.h"
 

@@ -1,4 +1,5 @@
-/* The options of attnc bench: lists of numbers, with ranges that double. */
+/* Reads the options of attnc bench. Most are lists of numbers; "1k..8k" is a range that doubles: 1024, 2048, 4096,
+   8192. */
 #include "bench.h"
 #include "request.h"
 #include "../support/support.h"

@@ -1,6 +1,7 @@
-/* Time against length as an SVG file: one curve per spec on logarithmic axes, each labelled at its right end. Colours
-   follow the reader's light or dark scheme. Lengths that were too long to measure are drawn dashed, with the expected
-   time. */
+/* Draws time against length as SVG, on logarithmic axes.
+   - There is a curve for each entry, heads and threads, labelled at its right end.
+   - A curve is dashed where a call would have exceeded --limit; it then shows the expected time.
+   - Colours follow the viewer's light or dark scheme. */
 #include "bench.h"
 #include "request.h"
 #include "../spec/spec.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 enum { PLOT = 560, LEFT = 92, TOP = 84, BOTTOM = 62, COLORS = 8, MAX_CURVES = 24 };
-static const double LABEL = 34; /* the distance between labels */
+static const double LABEL = 34; /* the minimum vertical distance between two labels of curves */
 
 static const char style[] = "<style>\n"
                             ".paper{fill:#ffffff}.ink{fill:#1f2933}.muted{fill:#5b6774}.grid{stroke:#e3e8ee}.axis{"
@@ -31,11 +32,11 @@ static const char style[] = "<style>\n"
 
 struct curve {
     struct text name;
-    int points, measured; /* the first `measured` points were measured; the others are expected */
+    int points, measured; /* the first `measured` times were measured; the others are expected times */
     double length[MAX_LENGTHS], seconds[MAX_LENGTHS];
 };
 struct scale {
-    double min, max, from, to; /* the range of values, and the range of pixels */
+    double min, max, from, to; /* values min to max are drawn at pixels from to to, logarithmically */
 };
 struct picture {
     const struct bench *b;
@@ -44,7 +45,7 @@ struct picture {
     struct curve curve[MAX_CURVES];
     struct scale x, y;
     double place[MAX_CURVES];
-    bool expected; /* some curve has dashes */
+    bool expected; /* a curve has dashes, so the legend explains them */
 };
 
 static double at(const struct scale *s, double value)
@@ -72,7 +73,7 @@ static void text_at(struct text *out, double x, double y, const char *attributes
 
 /* ---- what is drawn ---- */
 
-/* The curve of an entry through the points from `first` on, which differ only by their length. */
+/* Adds the curve of an entry. Its points begin at index `first` and have the same heads and threads. */
 static void gather(struct picture *p, int entry, int first)
 {
     const struct bench *b = p->b;
@@ -127,7 +128,7 @@ static void length_name(double n, char *text, size_t size)
         snprintf(text, size, "%.0f", n);
 }
 
-/* Ticks at the requested lengths if there is room for their labels, and at powers of ten of a second. */
+/* Draws ticks at the requested lengths whose labels have room, and at times of 10^k seconds. */
 static void draw_axes(const struct picture *p)
 {
     const struct lengths *lengths = &p->b->request.lengths;
@@ -175,7 +176,7 @@ static void draw_line(const struct picture *p, int k, int from, int to, const ch
 {
     const struct curve *c = &p->curve[k];
     if (from < 0 || to - from < 1) return;
-    /* earlier curves are wider, so that they stay visible under later ones */
+    /* Earlier curves are wider, so that a later one does not hide them. */
     double width = 2.2 + 0.8 * (p->curves - 1 - k);
     text_add(p->out,
              "<polyline class=\"s%d\" fill=\"none\" stroke-width=\"%.1f\" stroke-linejoin=\"round\"%s points=\"",
@@ -195,7 +196,7 @@ static void draw_curve(const struct picture *p, int k)
                  k % COLORS, at(&p->x, c->length[n]), at(&p->y, c->seconds[n]));
 }
 
-/* Places labels at the height of the curves' right ends, moved apart if they would overlap. */
+/* Places each label at the height of its curve's right end, and moves labels apart if they would overlap. */
 static void place_names(struct picture *p, int *order)
 {
     for (int k = 0; k < p->curves; k++) {
@@ -236,7 +237,7 @@ static void draw_names(const struct picture *p, const int *order)
     }
 }
 
-/* The properties that all curves share. */
+/* Appends the subtitle, which names what does not vary between curves, such as "8 heads of 64, f32, 2 threads". */
 static void add_subtitle(const struct picture *p, struct text *out)
 {
     const struct bench_request *q = &p->b->request;

@@ -13,10 +13,11 @@
 /* ---- figures of a result ---- */
 
 struct figures {
-    double gflops, share, intensity, expected, ratio; /* of the best call */
-    double tokens, read, of_reading;                  /* tokens per second; bytes per second, and their share of the
-                                                         bandwidth */
-    bool memory_bound;
+    double gflops, share, intensity, expected, ratio; /* of the best call. share: of the peak. intensity: FLOPs per
+                                                         byte. expected: the roofline's time. ratio: best / expected */
+    double tokens, read, of_reading;                  /* tokens per second; bytes read per second, and their share of
+                                                         the bandwidth */
+    bool memory_bound;                                /* according to the roofline */
 };
 
 double bench_expected(const struct bench_result *r)
@@ -55,7 +56,7 @@ static bool told(const struct bench_result *r)
 enum { COLUMNS = 24, CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
-    const char *skipped; /* replaces the last cells */
+    const char *skipped; /* if not NULL, this reason is printed in place of the cells after PASS */
 };
 enum column {
     LENGTH,
@@ -84,7 +85,7 @@ enum column {
     AGAINST
 };
 
-/* The time of backward divided by the time of forward; 0: not known. */
+/* The time of backward divided by the time of forward; 0 if the entry is not backward or one of them was skipped. */
 static double over_forward(const struct bench *b, const struct bench_point *p, int entry)
 {
     const struct bench_result *r = &p->result[entry];
@@ -143,14 +144,14 @@ static void print_machine(const struct bench *b, struct text *out)
 {
     char spread[CELL];
     text_add(out, "%s, %s; kernels compiled by %s\n", b->target->name, machine_vectors(b->machine), b->compiler);
-    /* each peak and bandwidth that results are compared with, once */
+    /* Prints each peak once, with its bandwidth. */
     for (int k = 0; k < b->begun; k++)
         for (int e = 0; e < b->entries; e++) {
             const struct bench_result *r = &b->point[k].result[e];
             bool before = false;
             for (int k2 = 0; k2 <= k; k2++)
                 for (int e2 = 0; e2 < b->entries && (k2 < k || e2 < e); e2++)
-                    before |= b->point[k2].result[e2].peak == r->peak; /* the same peak was printed before */
+                    before |= b->point[k2].result[e2].peak == r->peak; /* already printed */
             if (r->peak > 0 && !before && b->o->decode)
                 text_add(out, "%d thread%s: %.1f GB/s read from memory\n", b->point[k].threads,
                          b->point[k].threads == 1 ? "" : "s", r->rates.bandwidth / 1e9);
@@ -163,7 +164,7 @@ static void print_machine(const struct bench *b, struct text *out)
         }
 }
 
-/* The notes below the table. */
+/* Appends the notes below the table, which explain its columns and marks. */
 static void print_notes(const struct bench *b, bool inexact, bool shaking, struct text *out)
 {
     const struct bench_request *q = &b->request;
@@ -271,7 +272,7 @@ static void print_table(const struct bench *b, struct text *out)
     print_notes(b, inexact, shaking, out);
 }
 
-/* ---- JSON and CSV, with the same fields ---- */
+/* ---- JSON and CSV, which have the same fields ---- */
 
 struct field {
     const char *name;

@@ -1,4 +1,6 @@
-/* Declarations of attnc bench: the request, the results, and the report. */
+/* Declarations of attnc bench: the results, and the functions that measure and report them.
+   - An entry is a spec with a direction: forward or backward; with --decode, appending tokens.
+   - A point is a length, a number of heads and a number of threads. Every entry is measured at every point. */
 #ifndef ATTNC_BENCH_REQUEST_H
 #define ATTNC_BENCH_REQUEST_H
 
@@ -9,37 +11,37 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
-/* If --threads is not given, the number of threads is 0, OpenMP's default. */
+/* Sets *r from the options. If --threads is not given, r->thread[0] is 0, which means OpenMP's default. Returns false
+   after a message. */
 bool bench_request_read(const struct options *o, struct bench_request *r);
 
-/* One pass of one spec at one point. With --decode, times are per token of every sequence, and the counts are not
-   printed. */
+/* The result of one entry at one point. With --decode, times are per step, which appends one token to every sequence of
+   the batch, and `counts` is not printed. */
 struct bench_result {
     bool measured;
-    char skipped[160]; /* otherwise the reason why it was skipped; "" before */
-    const char *form;  /* "linear", "quadratic", with --decode also "few" */
-    size_t saved;      /* bytes that forward saves for backward; 0 if backward is not measured */
-    int runs;
-    double median, best; /* seconds of a call; for a skipped entry, `best` is the expected time, or 0 */
+    char skipped[160];   /* the reason why the entry was skipped here; "" if it was not, or not yet */
+    const char *form;    /* "linear", "quadratic", with --decode also "few" */
+    size_t saved;        /* bytes that forward saves for backward; 0 if backward is not measured */
+    int runs;            /* the number of timed calls */
+    double median, best; /* seconds of a call; if it would exceed --limit, `best` is its expected time */
     double spread;       /* repeats_spread of the calls */
     struct counts counts;
     struct roofline roofline;
-    struct rates rates; /* the machine's rates with that many threads; with --decode the bandwidth is for reading
-                           only */
-    const char *unit;   /* the instructions that multiply: "AVX2", "AMX" */
-    bool on_units;      /* they are those of matrix units, as is the peak */
-    double peak;        /* the rate that shares are relative to */
+    struct rates rates; /* the machine's measured rates with as many threads; with --decode the bandwidth is for
+                           reading only */
+    const char *unit;   /* the instructions of the matrix products: "AVX2", "AMX" */
+    bool on_units;      /* these are instructions of matrix units; `peak` is then the peak of matrix units */
+    double peak;        /* FLOPs per second, of which the report prints the share that was reached */
     double peak_spread; /* repeats_spread of the measurements of the peak */
     size_t workspace;
-    /* With --decode: the number of tokens per call; the bytes that one token reads; the bytes of the state; the FLOPs
-       that are needed to reach the position. */
-    int64_t tokens;
-    double read;
-    size_t state;
-    double reach;
+    /* with --decode */
+    int64_t tokens; /* per call */
+    double read;    /* bytes that a step reads */
+    size_t state;   /* bytes */
+    double reach;   /* FLOPs to process the tokens before the position, to make the state there */
 };
 struct bench_point {
-    int64_t length; /* with --decode the position: the number of tokens before the first measured one */
+    int64_t length; /* of queries and keys; with --decode the number of tokens before the first measured one */
     struct head_counts heads;
     int threads;
     struct bench_result result[MAX_ENTRIES];
@@ -50,32 +52,35 @@ struct bench {
     struct machine *machine;
     const struct target *target; /* the best target that this machine runs */
     const char *compiler;        /* the name and version of the compiler that compiled the kernels */
-    int entries;                 /* per spec: forward, and after it backward if requested */
+    int entries;                 /* for each spec forward; with --backward, its backward follows */
     const struct unit *unit[MAX_ENTRIES];
     bool backward[MAX_ENTRIES];
-    int points, begun; /* the first `begun` points have results */
+    int points, begun; /* begun: the number of points that were measured, or begun to be */
     struct bench_point *point;
-    bool ids; /* some spec reads ids */
+    bool ids; /* a spec has an integer input, such as document ids, so the document length matters */
     bool interrupted;
 };
 
-/* The number of tokens per measurement. For a linear form: a whole chunk. Under a window: enough to average over the
-   moves that make room in the state. Otherwise a few, because all tokens take the same time. */
+/* The number of tokens that one call of --decode appends.
+   - Linear form: a chunk, because the last token of a chunk also updates the sums.
+   - Window: DECODE_TOKENS_OF_WINDOW, because the state now and then moves its keys to make room, which is averaged.
+   - Otherwise: DECODE_TOKENS, because every token takes the same time. */
 enum { DECODE_TOKENS = 16, DECODE_TOKENS_OF_WINDOW = 64 };
 int64_t decode_tokens(const struct unit *p);
-/* Sets the work of a token, and the form. */
+/* With --decode, sets the members of *result that need no measurement: the form, work and bytes of a step. */
 void decode_count(const struct bench *b, int entry, const struct bench_point *at, const struct call *call,
                   struct bench_result *result);
-/* The time that the roofline predicts. */
+/* The time that the roofline predicts for a call, in seconds. */
 double bench_expected(const struct bench_result *r);
-/* Writes all requested outputs for the existing results. Returns STATUS_DONE, or STATUS_MACHINE after a message. */
+/* Writes the table and the files that options ask for, with the results so far. Returns STATUS_DONE, or STATUS_MACHINE
+   after a message. */
 enum status bench_report(const struct bench *b);
 /* Draws the results as SVG. */
 void bench_plot(const struct bench *b, struct text *out);
-/* The name of a curve: the spec, and heads or threads if the request has several. */
+/* Appends the name of a curve: the spec; with --backward, the direction; and heads or threads, if they vary. */
 void bench_series_name(const struct bench *b, int entry, const struct bench_point *p, struct text *out);
 
-/* The spec's name, or its file if two specs have the same name. */
+/* The name of the entry's spec; the name of its file if another spec has the same name. */
 const char *bench_label(const struct bench *b, int entry);
 /* "forward", "backward", "decode" */
 const char *bench_pass(const struct bench *b, int entry);

@@ -1,5 +1,5 @@
-/* NAME.py: a Python module that calls the compiled kernel. This file writes the declarations that depend on the spec,
-   and appends _call.py of the Python package. */
+/* Writes NAME.py, a Python module that calls the compiled kernel. The module begins with a copy of _call.py from the
+   Python package. Functions and constants that depend on the spec follow. */
 #include "binding.h"
 #include "../analysis/analysis.h"
 #include "../driver/driver.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Adds text inside """, escaped so that it neither ends the string nor contains backslashes. */
+/* Appends s as part of a Python string in triple quotes. Quotes and backslashes in s are escaped. */
 static void add_docstring(struct text *out, const char *s)
 {
     for (size_t n = view_length(s); n > 0; s++, n--) {
@@ -18,7 +18,7 @@ static void add_docstring(struct text *out, const char *s)
     }
 }
 
-/* Adds the axes as a tuple of numbers and quoted letters. */
+/* Appends the shape of an array as a Python tuple of numbers and quoted letters: ("B", "n_q", 64). */
 static void add_shape(struct text *out, const struct unit *p, const struct kernel_array *a)
 {
     text_add(out, "(");
@@ -44,7 +44,8 @@ static const char *element(enum dtype dtype)
     return "";
 }
 
-/* The next array from number `from` on that is a parameter; NULL: there is none. */
+/* Returns the first parameter among the arrays from number *from on, and sets *from to the number after it. Returns
+   NULL if there is none. */
 static const struct kernel_array *next_param(const struct unit *p, int *from)
 {
     while (*from < p->arrays->count)
@@ -52,7 +53,7 @@ static const struct kernel_array *next_param(const struct unit *p, int *from)
     return NULL;
 }
 
-/* The next array that an entry point reads as an argument. */
+/* Like next_param, for the arrays that an entry point reads as arguments. */
 static const struct kernel_array *next_input(const struct unit *p, enum entry entry, int *from)
 {
     while (*from < p->arrays->count) {
@@ -62,7 +63,7 @@ static const struct kernel_array *next_input(const struct unit *p, enum entry en
     return NULL;
 }
 
-/* "q, k, v" */
+/* Returns the names of the arrays that an entry point reads: "q, k, v". */
 static const char *input_names(const struct unit *p, enum entry entry)
 {
     const char *names = "";
@@ -92,7 +93,8 @@ static bool any_random(const struct unit *p)
     return false;
 }
 
-/* Adds the parameters of a function as keywords; add_given passes them on. */
+/* Appends the kernel's parameters as keyword arguments of a Python function. add_given appends them as arguments of a
+   call. */
 static void add_keywords(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
@@ -119,7 +121,8 @@ static void describe_parameters(const struct unit *p, struct text *out)
         text_add(out, "    seed: generates the parameters that are not given, the same on every machine\n");
 }
 
-/* Describes the arguments of forward, and the heads at the first argument that has key/value heads. */
+/* Appends a line about each array that forward reads. The line of the first array with key/value heads also says which
+   head a query head reads. */
 static void describe_inputs(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
@@ -132,7 +135,7 @@ static void describe_inputs(const struct unit *p, struct text *out)
     }
 }
 
-/* The shape of an argument. */
+/* Returns the shape of an argument: "B, H, n_q, 64". */
 static const char *shape_of(const struct unit *p, const char *name)
 {
     return array_shape_text(p->arena, &p->arrays->array[kernel_array_find(p->arrays, name)], ", ");
@@ -169,7 +172,7 @@ static void add_forward(const struct unit *p, struct text *out)
     text_add(out, ", out, threads%s)\n", p->backwards ? ", saved" : "");
 }
 
-/* Adds the gradients as a list: `format` once for each, with the name of the gradient in place of @. */
+/* Appends `format` once for each gradient, separated by commas, with the name of the gradient in place of @. */
 static void add_gradients(const struct unit *p, const char *format, struct text *out)
 {
     const char *comma = "";
@@ -219,7 +222,7 @@ static void add_backward(const struct unit *p, struct text *out)
     text_add(out, ", saved, wanted, gradients, threads)\n");
 }
 
-/* The types of attnrt.h without comments. */
+/* Appends the part of attnrt.h that declares types, without its comments. */
 static void add_types(struct text *out)
 {
     const char *c = strstr(attnrt_header, "/* Return values of kernels"), *const end = strstr(c, "#elif ATTNRT_TYPES");
@@ -227,14 +230,15 @@ static void add_types(struct text *out)
         if (c[0] == '/' && c[1] == '*') {
             c = strstr(c, "*/") + 2;
             while (out->length && out->data[out->length - 1] == ' ') out->data[--out->length] = 0;
-            if (*c == '\n' && out->data[out->length - 1] == '\n') c++; /* it was the whole line */
+            if (*c == '\n' && out->data[out->length - 1] == '\n') c++; /* the line was only a comment */
             continue;
         }
         text_append(out, c++, 1);
     }
 }
 
-/* Adds _call.py, with the types that it would read from attnrt.h in the package. */
+/* Appends _call.py. In the package, _call.py reads types from attnrt.h; here they are inserted into its string
+   _HEADER. */
 static void add_body(struct text *out)
 {
     static const char place[] = "_HEADER = \"\"\"";

@@ -1,4 +1,4 @@
-/* attnc build: compiles kernels into shared libraries in the cache, for programs that load them at run time. */
+/* attnc build: compiles kernels into shared libraries in the cache. Programs can load these at run time. */
 #include "command_line.h"
 #include "../driver/driver.h"
 #include "../host/host.h"
@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key of everything that the library depends on, except the C compiler and attnc itself. If the key is unchanged, the
-   spec need not be compiled again. */
+/* Returns the key of the library in the cache: a text of everything that the library depends on, except the C compiler
+   and attnc itself. With the same key, the spec need not be compiled again. */
 static const char *key_of(struct arena *arena, const char *file, const struct text *spec, const struct options *o)
 {
     const char *const slash = strrchr(file, '/');
     struct text key = {0};
-    text_add(&key, "%s\n%s\n", slash ? slash + 1 : file, machine_text(arena)); /* the spec's name defaults to the
-                                                                                  file's */
+    text_add(&key, "%s\n%s\n", slash ? slash + 1 : file, machine_text(arena)); /* the file's name is the default of
+                                                                                  'name:' */
     for (int k = 0; k < o->targets; k++)
         text_add(&key, "%s %lld %lld\n", o->target[k]->name, (long long)o->target[k]->l1_bytes,
                  (long long)o->target[k]->l2_bytes);
@@ -29,7 +29,7 @@ static const char *key_of(struct arena *arena, const char *file, const struct te
     return made;
 }
 
-/* Prints the library's path, or a line of JSON: NAME.json and the path. */
+/* Prints the path of the library, or with --json one line: the object of NAME.json with the path added. */
 static enum status show(const struct options *o, const struct built_kernel *built)
 {
     if (!o->json) {
@@ -88,7 +88,7 @@ int command_build(const struct options *o)
         complain(o, "build writes JSON to standard output: --json takes no file");
         return STATUS_USAGE;
     }
-    /* only for this machine, and standalone, so that any program can load it */
+    /* compile only for this machine; standalone, so that programs need no runtime library of attnc */
     struct options here = *o;
     here.standalone = true;
     if (!o->named_targets) {

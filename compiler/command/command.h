@@ -1,4 +1,4 @@
-/* The rows of command_line.def as tables: commands, options, outputs, and the words that they take. */
+/* The rows of command_line.def as tables (commands, options and outputs), and the words that an option may take. */
 #ifndef ATTNC_COMMAND_H
 #define ATTNC_COMMAND_H
 
@@ -17,7 +17,7 @@ enum command_number {
 };
 enum operand_kind { OPERANDS_SPECS, OPERANDS_NAMES, OPERANDS_NOTHING };
 
-/* The value of an option. ATTACHED: after an equals sign, optional. */
+/* The kind of value that an option takes. ATTACHED: an optional value after an equals sign, as in --json=FILE. */
 enum value_kind {
     VALUE_NONE,
     VALUE_TEXT,
@@ -43,17 +43,18 @@ struct command_row {
 struct switch_row {
     const char *name, *argument, *says;
     enum value_kind value;
-    unsigned commands; /* 1 << enum command_number of each command */
-    bool elsewhere;
+    unsigned commands; /* the commands that have the option: 1 << COMMAND_NAME for each of them */
+    bool elsewhere;    /* other commands ignore the option; otherwise they refuse it */
 };
 extern const struct output_row output_rows[OUTPUTS];
 extern const struct command_row command_rows[COMMANDS];
 extern const struct switch_row switch_rows[];
 extern const int switch_row_count;
 
-/* The words that a value of this kind may be, ending with NULL; NULL if it is not a choice of words. */
+/* Returns the words that a value of this kind may be, ending with NULL; NULL: the value may be any text. */
 const char *const *value_words(struct arena *arena, enum value_kind kind);
-/* The keys that --set takes, as "mask.window.left=", and every word of a choice, as "mask=causal"; ends with NULL. */
+/* Returns words for --set that end with NULL: "mask.window.left=" for each key, "mask=causal" for each word of a
+   choice. */
 const char *const *set_words(struct arena *arena);
 
 #endif

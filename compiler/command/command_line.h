@@ -1,4 +1,4 @@
-/* The commands, for main.c and the commands' files. */
+/* The functions of the commands. Each returns attnc's exit status. */
 #ifndef ATTNC_COMMAND_LINE_H
 #define ATTNC_COMMAND_LINE_H
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Adds a file name as make expects it. */
+/* Adds a file name with make's special characters escaped. */
 static void depfile_name(struct text *out, const char *name)
 {
     for (const char *c = name; *c; c++) {
@@ -21,7 +21,7 @@ static void depfile_name(struct text *out, const char *name)
     }
 }
 
-/* Adds the rule of one spec: the files that were made, and the files that they depend on. */
+/* Adds the make rule of one spec: the `count` files `made` depend on `file`, the spec, and on `tuned` if not NULL. */
 static void depfile_rule(struct text *out, const struct options *o, const char *const *made, int count,
                          const char *file, const char *tuned)
 {
@@ -59,7 +59,7 @@ static enum status write_output(const struct options *o, const struct unit *p, e
     return STATUS_DONE;
 }
 
-/* True if the names fit into a depfile, in which a line break cannot be written. */
+/* Returns whether a depfile can contain the names, or reports an error: make has no way to write a line break. */
 static bool depfile_fits(const struct options *o, const char *file, const char *stem)
 {
     const char *const name[] = {file, stem, o->depfile_target};
@@ -74,14 +74,13 @@ static bool depfile_fits(const struct options *o, const char *file, const char *
     return true;
 }
 
-/* The state of one run. */
+/* The state of one run of attnc, which may compile several specs. */
 struct run {
-    struct text names; /* names of the specs so far, with their files, because two specs must not write the same
-                          output */
-    struct text rules; /* of the depfile that -MF names */
+    struct text names; /* the names of earlier specs with their files: two specs must not write the same output */
+    struct text rules; /* the rules for the depfile that -MF names */
 };
 
-/* DIR/NAME; each output appends its suffix. */
+/* Returns DIR/NAME, the path of every output without its suffix. */
 static const char *output_stem(struct arena *arena, const struct options *o, const char *name)
 {
     const char *folder = o->out_dir;
@@ -94,7 +93,7 @@ static const char *output_path(struct arena *arena, const char *stem, int output
     return arena_printf(arena, "%s.%s", stem, output_rows[output].name);
 }
 
-/* --outputs: reads only the name of the spec. */
+/* --outputs: prints the paths of the outputs of a spec, without compiling the spec. */
 static enum status list_outputs(const struct options *o, const char *file)
 {
     struct text source = {0};

@@ -1,4 +1,4 @@
-/* attnc explain: how the compiler understood a spec, what it chose, and what that costs. */
+/* attnc explain: prints how the compiler understood a spec, what it chose, and what the kernel costs. */
 #include "command.h"
 #include "command_line.h"
 #include "../analysis/analysis.h"
@@ -21,7 +21,8 @@ static void section(const char *title)
     printf("\n%s\n", title);
 }
 
-/* Prints one range per line. `every`: ranges that all queries of a tile see, else those that some query sees. */
+/* Prints a line for each range of keys of a loop or test. `every`: the ranges that all queries of a tile see; otherwise
+   the ranges that at least one of its queries sees. */
 static void print_ranges(const struct compilation *c, const struct stmt *s, bool every, int indent)
 {
     for (int k = 0; k < s->ranges; k++) {
@@ -37,7 +38,7 @@ static void print_ranges(const struct compilation *c, const struct stmt *s, bool
     }
 }
 
-/* Prints which keys of every period the loop visits, or which queries share a tile. */
+/* Prints which keys of each period of the mask a loop over keys visits, or which queries share a tile. */
 static void print_period(const struct compilation *c, const struct stmt *s, int indent)
 {
     const char *phase = emit_bound(c, s->phase);
@@ -139,7 +140,7 @@ static int64_t chunk_of_few(const struct compilation *few)
     return 0;
 }
 
-/* Prints for how many rows few queries have their own version, by the number of keys. */
+/* Prints up to how many queries the kernel uses its version for few queries, for each range of numbers of keys. */
 static void explain_few(const struct unit *p)
 {
     const struct version *v = p->version, *first = NULL, *last = NULL;
@@ -162,10 +163,10 @@ static void explain_few(const struct unit *p)
     text_free(&more);
 }
 
-/* Prints how powers of high degree are kept from overflowing, or at which base the weight overflows. */
+/* Prints how powers of high degree are kept from overflowing, or else the base at which the weight overflows. */
 static void explain_powers(const struct unit *p, const struct compilation *c)
 {
-    static const double FROM = 8; /* below this degree, a base may exceed 65536 in f32 */
+    static const double FROM = 8; /* below this degree, only bases above 65536 overflow in f32 */
     const double growth = weight_growth(p->graph);
     const int64_t degree = relative_degree(c->graph);
     const char *sums = dtype_name(dtype_of_sums(p->spec->dtype));
@@ -251,16 +252,16 @@ static void explain_expressions(const struct spec *spec)
     explain_mask(spec->mask, &any);
 }
 
-/* The parameters of the tables of costs: lengths, and the machine if it is measured. */
+/* The parameters of the tables of costs: the lengths, and the machine if --machine measures it. */
 struct costs {
     struct lengths lengths;
     int64_t document;
-    struct machine *machine; /* NULL: a core as the target's row describes it */
-    const char *compiler;    /* the compiler that the measuring code was compiled with */
+    struct machine *machine; /* the measured machine; NULL: rates of one core from the table of targets */
+    const char *compiler;    /* the compiler that compiled the code for measuring */
     int threads;
 };
 
-/* Keeps the lengths that the spec allows; if it allows none of them, its maximum. */
+/* Returns `all` with only the lengths up to `longest`, the spec's maximum; with the maximum itself if none is left. */
 static struct costs costs_allowed(const struct costs *all, int64_t longest)
 {
     struct costs costs = *all;
@@ -272,14 +273,14 @@ static struct costs costs_allowed(const struct costs *all, int64_t longest)
     return costs;
 }
 
-/* The rates that a unit's costs are compared with. */
+/* The rates that the costs of a compiled spec are compared with. */
 struct limits {
-    struct rates rates; /* with those of matrix units if the first target and the machine have some */
+    struct rates rates; /* `units` is 0 unless the target and the machine have matrix units */
     double spread;
     int64_t cache;
 };
 
-/* The best requested target; if the machine is measured, the target that it runs. */
+/* Returns the target of the tables: the best requested one, or, if the machine is measured, the target that it runs. */
 static const struct target *costs_target(const struct unit *p, const struct costs *costs)
 {
     const struct target *const here = costs->machine ? unit_target_here(p) : NULL;
@@ -303,11 +304,11 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
     return limits;
 }
 
-/* The subject of a table: forward with as many queries as keys, forward with one query, one token after a state,
-   backward. */
+/* The call whose costs a table shows: forward with as many queries as keys, forward with one query, extend with one
+   token, or backward. */
 enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
 
-/* The number of heads to count if heads see different keys. */
+/* The number of heads whose costs are counted and averaged if heads see different keys. */
 enum { COUNTED_HEADS = 8 };
 
 static int64_t counted_heads(const struct graph *g)
@@ -321,7 +322,7 @@ static int64_t counted_heads(const struct graph *g)
     return named & heads ? COUNTED_HEADS : 1;
 }
 
-/* Divides the counts by the number of heads. */
+/* Turns the counts for `heads` heads into the average of one head. */
 static void of_one_head(int64_t heads, struct counts *counts, struct roofline *roofline)
 {
     double *const of[] = {&counts->pairs,   &counts->visited,     &counts->tiles,  &counts->flops,
@@ -330,7 +331,7 @@ static void of_one_head(int64_t heads, struct counts *counts, struct roofline *r
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) *of[k] /= (double)heads;
 }
 
-/* Prints the rows of a table. Returns true if all pairs were counted. */
+/* Prints the rows of a table. Returns true if all pairs of queries and keys were counted, not estimated. */
 static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, enum costs_of of)
 {
     const struct target *target = costs_target(p, costs);
@@ -372,7 +373,7 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
     return exact;
 }
 
-/* The text after the rate of vectors: " (products of bf16 on matrix units, AMX: 1024)", or nothing. */
+/* Returns the text that follows the rate of vectors: " (products of bf16 on matrix units, AMX: 1024)", or "". */
 static const char *unit_rate_text(const struct unit *p, const struct costs *costs, double rate)
 {
     if (rate <= 0) return "";
@@ -427,7 +428,7 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
                 100 * limits.spread);
 }
 
-/* Prints the parts that compute the gradients, for each length at which they change. */
+/* Prints the parts of backward and what each computes, once for each range of lengths with other parts. */
 static void explain_parts(const struct unit *p, const struct costs *costs)
 {
     const struct target *target = p->compilation[0]->target;
@@ -467,7 +468,7 @@ static void explain_gradients(const struct unit *p, const struct costs *costs)
         "  so a smaller share is useful.\n");
 }
 
-/* Prints the knobs that have an effect on the spec, with the default on the first target. */
+/* Prints the knobs of forward or backward that have an effect on the spec, with their defaults for the first target. */
 static void explain_knobs_of(const struct unit *p, bool backward)
 {
     const struct defaults *u = &p->defaults[0];
@@ -495,7 +496,7 @@ static void print_set(const struct schedule *s)
     for (int k = 0; k < s->knobs; k++) printf("%s %s %lld", k ? "," : "", s->knob[k].name, (long long)s->knob[k].value);
 }
 
-/* Prints the knobs, and the values that the schedule sets. */
+/* Prints the knobs, and the values that `schedule:` sets. */
 static void explain_knobs(const struct unit *p)
 {
     section("Knobs of schedule:");
@@ -563,7 +564,7 @@ static void explain_pairs(const struct unit *p)
            element * (long long)spec->value_dim);
 }
 
-/* Says whether the state stores keys before or after `prepare`, if the spec has such steps. */
+/* Prints whether the state stores keys before or after the steps of `prepare:`, if there are steps for keys. */
 static void explain_kept_keys(const struct unit *p)
 {
     if (p->attends)
@@ -573,7 +574,7 @@ static void explain_kept_keys(const struct unit *p)
                p->extends ? "" : ", because prepared keys are not rounded to 16 bits");
 }
 
-/* Prints the size of the state that decoding keeps, in bytes for a sequence and a head. */
+/* Prints the size of the state for decoding, in bytes per sequence and head. */
 static void explain_state(const struct unit *p)
 {
     if (!(p->spec->emit & EMIT_DECODE)) return;
@@ -618,7 +619,7 @@ static void explain_parameters(const struct unit *p)
     }
 }
 
-/* Prints the two IRs, for --emit graph and --emit loops. */
+/* Prints the graph for --emit graph, and the loops for --emit loops. */
 static void explain_ir(const struct unit *p, unsigned emit)
 {
     struct text text = {0};
@@ -637,7 +638,7 @@ static void explain_ir(const struct unit *p, unsigned emit)
     text_free(&text);
 }
 
-/* Prints the chosen form, the reason and the costs first. */
+/* Prints all sections about a spec. The chosen form, the reason for it and the costs come first. */
 static void explain(const struct unit *p, const struct costs *all, const struct options *o)
 {
     const struct spec *spec = p->spec;

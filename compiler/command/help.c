@@ -1,4 +1,4 @@
-/* `attnc COMMAND --help`: a page for each command, from the rows of command_line.def. */
+/* `attnc COMMAND --help`: the help page of each command, made from the rows of command_line.def. */
 #include "command.h"
 #include "command_line.h"
 #include "../tune/tune.h"
@@ -8,8 +8,8 @@
 
 enum { COLUMNS = 80, INDENT = 22 };
 
-/* Appends words, wrapped before the last column. `column`: where the text starts; `indent`: where the following lines
-   start. */
+/* Appends words in lines of at most COLUMNS columns. `column`: the column where the text starts; `indent`: the column
+   where its further lines start. */
 static void add_wrapped(struct text *out, const char *words, size_t column, size_t indent)
 {
     bool first = true;
@@ -28,7 +28,7 @@ static void add_wrapped(struct text *out, const char *words, size_t column, size
     text_add(out, "\n");
 }
 
-/* A row's text as a sentence: with a capital letter and a full stop. */
+/* Appends `says` of a row as a sentence, with a capital letter and a full stop. */
 static void add_sentence(struct text *out, const char *says)
 {
     struct text line = {0};
@@ -57,7 +57,8 @@ static void add_option(struct text *out, const struct switch_row *row)
     text_free(&name);
 }
 
-/* True if all commands that take specs have the option. These are explained by attnc --help and only named here. */
+/* Returns whether all commands that take specs have the option. `attnc --help` explains such options, so the page of a
+   command only names them. */
 static bool is_general(const struct switch_row *row)
 {
     bool general = true;

@@ -1,4 +1,5 @@
-/* `attnc list` and `attnc show NAME`: the specs that come with attnc. `attnc list targets`: the targets. */
+/* `attnc list` prints the names of the specs that come with attnc, `attnc show NAME` prints one of them, and
+   `attnc list targets` prints the targets. */
 #include "command_line.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
@@ -6,8 +7,8 @@
 
 #include <string.h>
 
-/* All targets with their suffix, architecture, vectors and the attribute of their functions, or the names of those that
-   attnc compiles for on a machine if --target does not say. */
+/* `attnc list targets` prints a line for each target: name, suffix, architecture, vectors, whether it is a default, and
+   the attribute of its functions. `attnc list targets MACHINE` prints the default targets of a machine. */
 static int list_targets(const struct options *o)
 {
     if (o->files > 2) {

@@ -1,4 +1,4 @@
-/* The command line of attnc. */
+/* main: reads the command line of attnc into struct options and runs a command. */
 #include "command.h"
 #include "command_line.h"
 #include "../bench/bench.h"
@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Fits on one screen; tests/editors checks that it names every option that it should. */
+/* The text of `attnc --help`. It fits on one screen. tests/editors checks which options it names. */
 static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c and NAME.h for each spec\n"
                            "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
                            "       attnc build SPEC.yaml...        compiles for this machine, into the cache\n"
@@ -46,7 +46,7 @@ static int (*const run[COMMANDS])(const struct options *) = {
 #include "command_line.def"
 };
 
-/* The names of options; the names of commands. Both end with NULL. */
+/* option_names and command_names return lists that end with NULL. */
 static const char *const *option_names(void)
 {
     static const char *names[64];
@@ -61,7 +61,7 @@ static const char *const *command_names(void)
     return names;
 }
 
-/* ---- values of options; these functions return false after a message ---- */
+/* ---- values of options: functions return false after reporting an error ---- */
 
 static bool whole_number(const struct options *o, const char *option, const char *text, uint64_t max, uint64_t *value)
 {
@@ -73,7 +73,7 @@ static bool whole_number(const struct options *o, const char *option, const char
     return false;
 }
 
-/* Calls `item` for each word of a comma-separated list; returns false if a word is empty or refused. */
+/* Calls `item` for each word of a comma-separated list. Returns false if a word is empty or `item` returns false. */
 static bool each(struct options *o, const char *option, const char *list,
                  bool (*item)(struct options *, const char *, const char *))
 {
@@ -130,7 +130,7 @@ static bool target_item(struct options *o, const char *option, const char *word)
             complain(o, "%s: '%s' is given twice", option, word);
             return false;
         }
-    /* Sorts the best targets first: at run time the first supported one is chosen. */
+    /* sorts the targets, best first: at run time the kernel uses the first one that the machine supports */
     int at = o->targets++;
     for (; at > 0 && target_rank(o->target[at - 1]) > target_rank(t); at--) o->target[at] = o->target[at - 1];
     o->target[at] = t;
@@ -155,7 +155,8 @@ static bool color_value(struct options *o, const char *text)
 
 /* ---- one option ---- */
 
-/* Returns the value of the option at argument *k, as --name=value or the next argument; NULL after a message. */
+/* Returns the value of the option at argument *k: the text after `=`, or the next argument, to which *k then advances.
+   Returns NULL after a message. */
 static const char *value_of(const struct options *o, int count, char **argument, int *k, const char *name)
 {
     const char *equals = strchr(argument[*k], '=');
@@ -169,11 +170,11 @@ static const char *value_of(const struct options *o, int count, char **argument,
 static bool is_option(const char *argument, const char *name)
 {
     size_t n = strlen(name);
-    if (strcmp(name, "-o") == 0) return strncmp(argument, name, n) == 0; /* -oDIR is allowed, too */
+    if (strcmp(name, "-o") == 0) return strncmp(argument, name, n) == 0; /* -oDIR is allowed as well as -o DIR */
     return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
 }
 
-/* The member of struct options that an option sets, in the order of command_line.def. */
+/* Where and how each option is stored in struct options: one entry for each row of command_line.def. */
 static const struct destination {
     enum { TO_OTHER, TO_FLAG, TO_WORD, TO_OUTPUT } kind;
     size_t offset;
@@ -192,7 +193,7 @@ static const struct destination {
 #undef OUTPUT_TO
 };
 
-/* The row of an option; -1: there is none. --help and --version are handled before. */
+/* Returns the row of an option, or -1. --help and --version are not found here: they are handled before. */
 static int find_row(const char *argument)
 {
     for (int k = 0; k < switch_row_count; k++) {
@@ -204,7 +205,7 @@ static int find_row(const char *argument)
     return -1;
 }
 
-/* True if the command has the option or ignores it; else prints a message. */
+/* Returns whether the command accepts the option: has or ignores it. Otherwise prints an error. */
 static bool fits(const struct options *o, const char *argument, enum command_number command)
 {
     for (int k = 0; k < switch_row_count; k++) {
@@ -212,7 +213,7 @@ static bool fits(const struct options *o, const char *argument, enum command_num
         if (row->elsewhere || (row->commands & 1U << command) || !is_option(argument, row->name)) continue;
         struct text names = {0};
         int left = __builtin_popcount(row->commands);
-        for (int c = COMMANDS - 1; c >= 0; c--) /* the last first, because bench is the more likely one */
+        for (int c = COMMANDS - 1; c >= 0; c--) /* last command first: the user is more likely to mean bench */
             if (row->commands & 1U << c)
                 text_add(&names, "%sattnc %s",
                          !names.length ? ""
@@ -292,7 +293,7 @@ static int parse(struct options *o, enum command_number command, int count, char
     return STATUS_DONE;
 }
 
-/* Reports a first word that is not a file but similar to a command. */
+/* Reports the first operand, and returns true, if it is no file and no spec of the library but similar to a command. */
 static bool misspelt(const struct options *o)
 {
     const char *word = o->file[0];
@@ -303,7 +304,7 @@ static bool misspelt(const struct options *o)
     return true;
 }
 
-/* Readers of nested specs are recursive. Returns true if the stack is large enough or can be enlarged. */
+/* Returns whether the stack is large enough, or could be enlarged. Functions that read nested specs are recursive. */
 static bool stack_suffices(const struct options *o)
 {
     enum { WANTED = 8 << 20, NEEDED = 1 << 20 };

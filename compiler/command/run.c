@@ -1,4 +1,4 @@
-/* attnc run: calls a spec's kernel on arrays from .npy files. */
+/* attnc run: compiles a spec's kernel and calls it on arrays from .npy files. */
 #include "command_line.h"
 #include "../analysis/analysis.h"
 #include "../driver/driver.h"
@@ -18,11 +18,11 @@ struct run {
     const struct options *options;
     struct arena *arena;
     const struct kernel_arrays *arrays;
-    const struct attn_kernel *kernel; /* NULL until it is compiled */
-    struct attn_array *array;         /* one for each entry of `arrays`; data is NULL before it is read or made */
-    struct attn_problem problem;      /* -1: an extent is not known yet */
+    const struct attn_kernel *kernel; /* NULL until the kernel is compiled */
+    struct attn_array *array;         /* one for each entry of `arrays`; data is NULL until the array is read or made */
+    struct attn_problem problem;      /* a size of -1 is not known yet */
     void *params, *generated;         /* struct NAME_params, and the storage of generated parameters */
-    enum status status;               /* the worst so far */
+    enum status status;               /* the worst status so far */
 };
 
 static void failed(struct run *r, enum status status)
@@ -53,7 +53,7 @@ static const char *axis_text(int64_t axis)
     return "?";
 }
 
-/* The shape of an array as struct attn_param has it. */
+/* Sets shape[k] to the extent of axis k of an array, or to ATTN_BATCH … for an axis that a problem sizes. */
 static void shape_of(const struct kernel_array *a, int64_t *shape)
 {
     static const int64_t axis[ARRAY_SIZES] = {
@@ -64,20 +64,20 @@ static void shape_of(const struct kernel_array *a, int64_t *shape)
     for (int k = 0; k < a->rank; k++) shape[k] = a->axis[k].constant ? a->axis[k].extent : axis[a->axis[k].size];
 }
 
-/* Whether the caller provides the array: it is an argument that no entry point writes. */
+/* Returns whether the caller provides the array: an argument of entry points that none of them writes. */
 static bool is_input(const struct kernel_array *a)
 {
     return a->place == PLACE_ARGUMENT && a->access[ENTRY_FORWARD] <= ACCESS_READ &&
            a->access[ENTRY_BACKWARD] == ACCESS_READ;
 }
 
-/* The array with that name. */
+/* Returns the array with this name. */
 static struct attn_array *named(const struct run *r, const char *name)
 {
     return &r->array[kernel_array_find(r->arrays, name)];
 }
 
-/* The data of an entry point's arguments, in their order. */
+/* Sets data[0], data[1], … to the arrays that are arguments of an entry point, in the order of the arguments. */
 static void arguments_of(const struct run *r, enum entry entry, void **data)
 {
     int count = 0;
@@ -86,7 +86,8 @@ static void arguments_of(const struct run *r, enum entry entry, void **data)
             data[count++] = r->array[k].data;
 }
 
-/* The size of an extent in this problem. An axis whose size is not known yet is returned as it is. */
+/* Returns the size of an axis in this problem. `extent` is the size or ATTN_BATCH …, which is returned if the problem
+   does not have that size yet. */
 static int64_t extent_now(const struct run *r, int64_t extent)
 {
     if (extent >= 0) return extent;
@@ -137,7 +138,7 @@ static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, s
 
 /* ---- q, k, v ---- */
 
-/* Says which file an axis has its size from, to explain a mismatch. */
+/* Returns a phrase for messages that says which file the size of an axis is from: "q.npy has 8 heads". */
 static const char *axis_origin(const struct run *r, int64_t axis)
 {
     const char *file = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q ? "q.npy" : "k.npy";
@@ -151,7 +152,7 @@ static const char *axis_origin(const struct run *r, int64_t axis)
     return "";
 }
 
-/* Compares an array that was read with the shape that it should have. */
+/* Compares the shape of an array that was read with that of `like`. Returns false after reporting a difference. */
 static bool check_shape(struct run *r, const struct kernel_array *like, const struct attn_array *a)
 {
     const char *path = file_path(r, r->options->in_dir, like->name), *why = NULL;
@@ -191,7 +192,8 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
                 (long long)bad, bad == 1 ? "is" : "are");
 }
 
-/* The first array that has an axis sets its size; the others are compared with it. */
+/* Sets the sizes of the problem. The size of an axis is that of the first input that has the axis; check_shape compares
+   the other inputs with it. */
 static void take_sizes(struct run *r)
 {
     int64_t *const size[ARRAY_SIZES] = {[ARRAY_SIZE_BATCH] = &r->problem.batch,
@@ -227,7 +229,7 @@ static void read_inputs(struct run *r, bool gradients)
         const struct attn_array *const given = &r->array[k];
         const char *path = file_path(r, r->options->in_dir, a->name);
         int64_t expected[MAX_RANK];
-        if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue; /* no gradients are requested */
+        if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue; /* no dout.npy: no gradients */
         shape_of(a, expected);
         if (missing[k]) {
             complain(r->options, "%s: no such file; it holds %s, shape %s", path, a->name,
@@ -261,7 +263,7 @@ static void out_of_memory(struct run *r, const char *what, size_t bytes)
     failed(r, STATUS_MACHINE);
 }
 
-/* Generates random parameters; files in DIR replace them afterwards. */
+/* Generates random parameters from the seed. Parameters that are read from files replace them later. */
 static void generate_params(struct run *r, uint64_t seed)
 {
     size_t bytes = r->kernel->params_size();
@@ -302,7 +304,8 @@ static void read_params(struct run *r, const struct similarity *similarity)
     }
 }
 
-/* The number of array k among the parameters, which the kernel lists in the order of the table; or -1. */
+/* Returns the number of array k in kernel->param, which lists the parameters in the order of r->arrays; -1: the array
+   is no parameter. */
 static int param_of(const struct run *r, int k)
 {
     int number = 0;
@@ -315,7 +318,7 @@ static void set_pointer(struct run *r, int k, const void *data)
     memcpy((char *)r->params + r->kernel->param[param_of(r, k)].offset, &data, sizeof data);
 }
 
-/* The table of parameters, generated or read. */
+/* Fills struct NAME_params with the parameters that were generated or read. */
 static void set_params(struct run *r, const struct similarity *similarity)
 {
     const struct attn_kernel *kernel = r->kernel;
@@ -332,7 +335,7 @@ static void set_params(struct run *r, const struct similarity *similarity)
 
 /* ---- the call ---- */
 
-/* Reports the first id that is smaller than the one before it, and what to do. */
+/* Reports the first id that is smaller than the id of the previous key, and what the user can do. */
 static void explain_order(struct run *r)
 {
     for (int k = 0; k < r->arrays->count; k++) {
@@ -351,7 +354,7 @@ static void explain_order(struct run *r)
     failed(r, STATUS_INPUT);
 }
 
-/* Allocates an array that the kernel writes; false after a message. */
+/* Allocates an array that the kernel writes. Returns false after a message. */
 static bool make_array(struct run *r, const struct kernel_array *like, struct attn_array *a)
 {
     struct attn_param shape = {.rank = like->rank};
@@ -382,7 +385,7 @@ static void write_output(struct run *r, const struct loaded_kernel *loaded, cons
     }
 }
 
-/* Computes and writes the gradients with respect to the inputs, and those with respect to the learned parameters. */
+/* Computes the gradients with respect to q, k, v and the learned parameters, and writes them to files. */
 static void call_backward(struct run *r, const struct loaded_kernel *loaded)
 {
     const struct attn_kernel *kernel = r->kernel;
@@ -429,8 +432,8 @@ static double number_at(const struct attn_array *a, int64_t k)
     return 0;
 }
 
-/* The largest difference of two outputs, relative to the largest number of its row. NaN and infinities only equal
-   themselves. */
+/* Returns the largest difference of two outputs, relative to the largest number in its row. NaN equals only NaN, and
+   infinity only the same infinity. */
 static double difference(const struct attn_array *a, const struct attn_array *b)
 {
     const int64_t dim = a->shape[3], rows = a->shape[0] * a->shape[1] * a->shape[2];
@@ -451,7 +454,8 @@ static double difference(const struct attn_array *a, const struct attn_array *b)
     return most;
 }
 
-/* The allowed difference: rounding of sums in another order, and of products of 16-bit pairs. */
+/* Returns the difference that rounding may cause: sums are added in another order, and weights may be rounded to 16
+   bits. */
 static double may_differ(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-10 : dtype == ATTN_F32 ? 1e-3 : 0.05;
@@ -459,7 +463,7 @@ static double may_differ(enum attn_dtype dtype)
 
 enum { MAX_CHUNKS = 64 };
 
-/* Reads the sizes of the calls; 0 after a message. */
+/* Reads --chunks, the numbers of tokens of successive calls. Returns how many there are; 0 after a message. */
 static int read_chunks(const struct options *o, int64_t *chunk)
 {
     int count = 0;
@@ -474,8 +478,9 @@ static int read_chunks(const struct options *o, int64_t *chunk)
     return 0;
 }
 
-/* Copies n tokens, from `from` on, of each parameter that has a row for each key, and passes the copies to the next
-   call. False: out of memory. `piece`: the copies by number in the table; those of the last call are freed. */
+/* Copies rows from … from + n - 1 of each parameter with a row per key, and sets the parameters to the copies for the
+   next call of extend. piece[k] is the copy of array k; that of the previous call is freed. Returns false if memory is
+   exhausted. */
 static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
 {
     for (int k = 0; k < r->arrays->count; k++) {
@@ -496,7 +501,7 @@ static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
     return true;
 }
 
-/* Appends the whole sequence by calls of extend. Returns the number of calls, or 0 after a message. */
+/* Appends all tokens to the state by calls of extend. Returns the number of calls, or 0 after a message. */
 static int64_t extend_all(struct run *r, const struct attn_array *out, void *state, size_t bytes)
 {
     const struct attn_kernel *const kernel = r->kernel;
@@ -534,7 +539,8 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, void *sta
     return error ? 0 : calls;
 }
 
-/* The number of tokens from which the state is smaller than all keys and values; "" if it grows with them. */
+/* Returns a phrase that says from which length on the state is smaller than all keys and values; "" if the state grows
+   with the length. */
 static const char *smaller_from(const struct run *r, size_t bytes)
 {
     struct attn_problem more = r->problem;
@@ -545,7 +551,7 @@ static const char *smaller_from(const struct run *r, size_t bytes)
     return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
 }
 
-/* Decodes the sequence in pieces and compares the result with forward's output in `out`, which it then replaces. */
+/* --chunks: computes the output by calls of extend, compares it with forward's output in `out`, and replaces that. */
 static void call_chunks(struct run *r, struct attn_array *out)
 {
     const struct attn_kernel *const kernel = r->kernel;
@@ -636,7 +642,7 @@ static enum status run_unit(const struct options *o, struct unit *unit)
     struct run run = {.options = o, .arena = unit->arena, .arrays = unit->arrays}, *r = &run;
     r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->arrays->count);
     read_inputs(r, unit->spec->emit &
-                       EMIT_BACKWARD); /* before the kernel is compiled, so that wrong arrays are reported early */
+                       EMIT_BACKWARD); /* before compiling the kernel, so that wrong arrays are reported early */
     read_params(r, &unit->spec->similarity);
     if (r->status == STATUS_DONE)
         r->status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet,

@@ -1,11 +1,12 @@
-/* The bytes that a call moves to and from memory, from the caller's arrays in its loops. */
+/* Counts the bytes that a call moves between memory and the processor, from the caller's arrays that its loops read and
+   write. */
 #include "count.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* The number of points along those of the axes that are run-time axes. */
+/* Returns the number of points along the run-time axes among axes[0], …, axes[rank - 1]. */
 static double points_of(const struct module *m, const struct problem_size *size, int rank, const int *axes)
 {
     double count = 1;
@@ -21,7 +22,7 @@ static bool array_has(const struct array *a, int axis)
     return false;
 }
 
-/* Whether the array is a caller's, and the first one of that kind and name. */
+/* Whether array n is an array of the caller, and no array before n has the same kind and name. */
 static bool is_moved(const struct loops *l, int n)
 {
     const struct array *a = &l->array[n];
@@ -31,7 +32,7 @@ static bool is_moved(const struct loops *l, int n)
     return true;
 }
 
-/* The bytes of an array for one point of its run-time axes. */
+/* Returns the bytes of an array for each point of its run-time axes. */
 static double bytes_a_point(const struct module *m, const struct array *a)
 {
     double bytes = dtype_bytes(a->dtype);
@@ -63,7 +64,7 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
             points = visited;
         else if (stream && a->kind == ARRAY_INPUT && again && streamed > points)
             points = streamed;
-        else if (stream && !c->program.linear && visited < points) /* few queries may not see all keys */
+        else if (stream && !c->program.linear && visited < points) /* a few queries may not see all keys */
             points = visited;
         bytes += points * bytes_a_point(m, a);
     }

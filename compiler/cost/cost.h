@@ -1,91 +1,100 @@
-/* The cost of a kernel: the cost model, FLOPs and bytes, the roofline. */
+/* The cost of a kernel: the cost model, counts of FLOPs and bytes, the roofline. Terms of this folder:
+   - Work is time in units of one FLOP of a product that keeps a core fully busy (constants.h).
+   - A pair is a query and a key of one head. A pair is visited if the loops compute its weight. Masked pairs are
+     visited, too, in tiles that are not wholly masked.
+   - A product is a matrix product; a scalar operation is an operation of a map, for one element. */
 #ifndef ATTNC_COST_H
 #define ATTNC_COST_H
 
 #include "../schedule/schedule.h"
 #include "../target/target.h"
 
-/* The number of keys from which on the linear form takes less work than the quadratic one, by the cost model
-   (model.c). */
+/* Returns the number of keys from which on the linear form takes less work than the quadratic form. (model.c) */
 int64_t crossover_length(const struct compilation *quadratic, const struct compilation *linear);
-/* Returns the largest number of queries per key for which the quadratic form takes less work for the key than the
-   linear form takes to update its states. */
+/* Returns the largest number of queries, over the heads that share a key, for which the quadratic form takes less work
+   for the key than the linear form takes to add the key to its state. */
 int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear);
-/* Why the linear form takes more work at every length, or NULL. */
+/* Returns a message that says why the linear form takes more work at every allowed length. NULL: it takes less work
+   from some length on. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
-/* The work saved by products of bf16 pairs if `visited` pairs of query and key are computed. And the FLOPs of
-   products on matrix units. */
+/* For a call that visits `visited` pairs: work_saved_by_bf16 returns the work that products of bf16 save compared with
+   f32; work_on_units returns the FLOPs of products on matrix units. */
 double work_saved_by_bf16(const struct compilation *c, const struct problem_size *size, double visited);
 double work_on_units(const struct compilation *c, const struct problem_size *size, double visited);
-/* Work of the linear form for one token and head, in FLOPs of a product: computing features and multiplying them,
-   updating the state, the token's own chunk. */
+/* Returns the work of the linear form for one token and head: features and their products, the update of the state, and
+   the pairs within the token's chunk. */
 double linear_cost(const struct compilation *linear);
-/* The length of a chunk that takes the least work, for a number of features, the columns of the state, and the work
-   on a pair within the chunk. */
+/* Returns the length of a chunk, from 16 to 256 keys, that takes the least work. The state has `features` rows and
+   `columns` columns; `pair` is the work for one pair within a chunk. */
 int64_t chunk_length(double features, double columns, double pair);
-/* Whether anything is computed for pairs of query and key. */
+/* Whether the graph computes anything for single pairs of query and key. */
 bool graph_has_pairs(const struct graph *g);
-/* Work for one point of the run-time axes of a value and its operands. And work of folding the states, for one key. */
+/* value_work: the work for one point of the run-time axes of a value and its operands. fold_work: the work of adding
+   chunks to the state, as a share for one key. */
 double value_work(const struct graph *g, const struct value *v);
 double fold_work(const struct compilation *c);
 
 /* The work of one call (count.c). */
 struct counts {
-    double pairs;   /* of query and key that the mask allows, of all heads; in a linear form, within chunks */
-    double visited; /* pairs that are computed: those, and the others in tiles that are not wholly masked */
-    double tiles;   /* of keys, each times the queries that process it */
-    bool exact;     /* else the pairs of some queries were estimated from their neighbours */
-    double flops;   /* useful ones, in products */
-    double scalars; /* operations of maps */
-    double work;    /* of the cost model */
-    double bytes;   /* to and from memory */
-    double once;    /* bytes of all arrays, each moved once */
+    double pairs;   /* pairs that the mask allows, over all heads; in a linear form, only pairs within a chunk */
+    double visited; /* visited pairs */
+    double tiles;   /* tiles of keys; a tile counts once for each query that processes it */
+    bool exact;     /* false: the pairs of some queries were estimated from neighbouring queries */
+    double flops;   /* useful FLOPs in products: without masked pairs */
+    double scalars; /* useful scalar operations of maps and reductions */
+    double work;    /* work of everything that the loops compute */
+    double bytes;   /* bytes moved to and from memory */
+    double once;    /* bytes of all arrays, if each array is moved once */
 };
-/* Integer parameters number the positions in runs of `document`. The keys and values that a query sees stay in a
-   cache of `cache` bytes if they fit. */
+/* Ids are assumed to number documents of `document` tokens each. The keys and values that a query sees are assumed to
+   stay in a cache of `cache` bytes if they fit. */
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                 struct counts *out);
 
-/* The pairs that the loops visit, by their bounds (visit.c). If loops over two sequences are nested, the outer one
-   counts as queries here, and the inner one as keys. */
+/* The pairs that the loops visit, counted by the bounds of the loops (visit.c). If loops over two sequences are nested,
+   the outer sequence counts as queries, and the inner sequence as keys. */
 struct visited {
     double pairs; /* of query and key, over all heads and batches */
     double tiles; /* tiles of keys; a tile counts once for each query that processes it */
-    bool exact;   /* else some tiles of queries were estimated from their neighbours */
+    bool exact;   /* false: some tiles of queries were estimated from neighbouring tiles */
 };
 void count_visits(const struct loops *l, const struct problem_size *size, struct ids *ids, struct visited *out);
-/* FLOPs in products, and scalar operations, for one pair of query and key. */
+/* Sets the FLOPs in products, and the scalar operations, for one pair. */
 void count_pair(const struct graph *g, long long *products, long long *scalars);
 
-/* The time that a call should take, as work (roofline.c). */
+/* The amounts that determine the time of a call (roofline.c). FLOPs are scaled up to the FLOPs that a busy machine
+   would do in that time at peak speed. */
 struct roofline {
     double work, unit_work,
-        bytes; /* FLOPs that vectors, and matrix units, would do in that time at their peaks; bytes */
+        bytes; /* FLOPs on vectors; FLOPs on matrix units; bytes to and from memory */
 };
-/* The rates of a machine in a second, or of a core in a cycle: FLOPs of vectors, FLOPs of matrix units, bytes. */
+/* Rates of a machine per second, or of a core per cycle: FLOPs on vectors, FLOPs on matrix units, bytes of memory. */
 struct rates {
     double peak, units, bandwidth;
 };
-/* The rates of a target's core by its row in the table: FLOPs a cycle of two vector units that multiply and add,
-   FLOPs of its matrix units (0: none), and bytes of memory a cycle as is common in servers. */
+/* Rates of a core per cycle if the machine was not measured. They follow from the target's row in the table of targets
+   and from assumptions that are common for servers (constants.h). Matrix units with rate 0 do not exist. */
 double nominal_peak(const struct target *t, enum dtype dtype);
 struct rates nominal_rates(const struct target *t, enum dtype dtype);
-/* The instructions that multiply in most of the parts' products: "AVX2", "AMX"; *on_units: some products are on
-   matrix units. */
+/* Returns the name of the fastest instructions that the products of the parts use, such as "AVX2" or "AMX". Sets
+   *on_units to whether some products are on matrix units. */
 struct call_parts;
 const char *parts_unit(const struct call_parts *p, bool *on_units);
-/* Arrays that fit a cache of `cache` bytes are not read from memory again by the next call; 0: none do. */
+/* If all arrays fit a cache of `cache` bytes, they are still there from the previous call, and no bytes are counted. If
+   `cache` is 0, bytes are always counted. */
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache);
-/* The compilations that a call runs one after the other, such as those of the gradients. `whole` is all of them as one
-   graph, which computes nothing twice; useful work is counted in it. */
+/* The compilations that a call runs one after another, such as the parts of the gradients. `whole` is one graph that
+   computes everything once; useful FLOPs are counted in `whole`. */
 struct call_parts {
     const struct compilation *whole, *const *part;
     int parts;
 };
+/* Like count_work and roofline_of, for a call that runs several parts. */
 void count_parts(const struct call_parts *p, const struct problem_size *size, int64_t document, int threads,
                  int64_t cache, struct counts *out, struct roofline *roofline);
-/* Sets *memory, which may be NULL: whether bytes take longer than work. */
+/* Returns the time of a call in seconds, for rates per second. Sets *memory, which may be NULL, to whether the bytes
+   take longer than the FLOPs. */
 double roofline_seconds(const struct roofline *r, const struct rates *rates, bool *memory);
 
 #endif

@@ -1,9 +1,9 @@
-/* Counts the FLOPs, scalar operations and bytes of a call, from the graph that its loops are made of. Nothing else
-   counts them.
-   - FLOPs are useful ones; work and bytes are those of everything that the loops visit.
-   - A product counts a multiplication and an addition for every pair of query and key that its mask allows and that
-     is used, or for every key or query.
-   - The sum of carried features counts as one more column of the state. Features that are equal count once.
+/* Counts the FLOPs, scalar operations and bytes of a call from its graph. All other code takes these counts from here.
+   - FLOPs and scalar operations are useful ones: without masked pairs and without equal features.
+   - Work and bytes are of everything that the loops visit.
+   - A product counts a multiplication and an addition for each pair that its mask allows and whose result is used. A
+     product without pairs counts them for each query or each key.
+   - A state is a sum over keys. Its denominator, the sum of the features alone, counts as one more column.
    - Maps count as scalar operations. */
 #include "cost.h"
 #include "count.h"
@@ -25,29 +25,30 @@ struct counter {
     struct module *m;
     const struct problem_size *size;
     struct ids ids;
-    int query, key, chunk; /* axes, or -1 */
+    int query, key, chunk; /* axes; -1: there is no such axis */
     int64_t extent[MAX_AXES];
-    double useful[MAX_AXES];     /* of constant axes: without features that equal others */
+    double useful[MAX_AXES];     /* the extents of constant axes, in which equal features count once */
     const struct expr **needed;  /* by value: the region in which its points are used; NULL: nowhere */
-    bool *for_pairs, *for_state; /* by value that varies along keys only */
+    bool *for_pairs, *for_state; /* by value, if it is for single keys: whether pairs use it, whether a state uses it */
     int regions;
     struct region {
         const struct expr *where;
-        double pairs; /* over the heads of a batch */
+        double pairs; /* over all heads of one batch entry */
     } region[MAX_REGIONS];
-    double pairs;   /* of the sums over keys, over all heads and batches */
-    double visited; /* by the loops: those pairs, and the others in their tiles */
+    double pairs;   /* pairs in the sums over keys, over all heads and batch entries */
+    double visited; /* pairs that the loops visit, over all heads and batch entries */
     int64_t document;
     struct room {
         struct attn_range *range;
         int64_t count, capacity;
-    } reach, whole; /* of the current query */
+    } reach, whole; /* for the current query: reach has all keys of the region, whole has only keys of the region */
     bool exact;
 };
 
 /* ---- features that are equal ---- */
 
-/* A number that represents an element: equal for equal elements, and very rarely for others. */
+/* Returns a number for the element of value `of` with the indices `sub`. Equal elements have equal numbers; different
+   elements almost never do. */
 static double stand_in(int of, const int64_t *sub, int rank)
 {
     uint64_t x = (uint64_t)of + 1;
@@ -64,8 +65,9 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The number of different expressions that a map has along an axis. Every other index is `other`, or the last one if
-   its axis is shorter. */
+/* Returns the number of different features that a map computes along an axis. To compare features, the map is evaluated
+   on numbers that represent its operands. All other axes are at index `other`, or at their last index if they are
+   shorter. */
 static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
 {
     int64_t index[MAX_AXES], extent = x->m->axis[axis].extent, different = 0;
@@ -93,8 +95,8 @@ static int64_t distinct(const struct counter *x, const struct value *v, int axis
     return different;
 }
 
-/* Sets the number of different features along each constant axis: the minimum over all maps along it, because
-   features may be made of others (such as rows of a packed power). */
+/* Sets the number of different features along each constant axis. If several maps compute features along the axis, such
+   as powers and then products of these powers, the minimum counts. */
 static void find_useful(struct counter *x)
 {
     for (int a = 0; a < x->m->axes; a++)
@@ -110,7 +112,7 @@ static void find_useful(struct counter *x)
                 for (int s = 0; s < v->operand[o].rank; s++)
                     made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
             if (!made) continue;
-            /* a select by position may be empty at the first indices */
+            /* at index 0 of the other axes, a select by position may give 0 for all features */
             double here = (double)distinct(x, v, a, 0), there = (double)distinct(x, v, a, 1);
             if (there > here) here = there;
             if (here < x->useful[a]) x->useful[a] = here;
@@ -130,6 +132,7 @@ static bool of_pairs(const struct counter *x, const struct value *v)
     return has_axis(v, x->query) && has_axis(v, x->key);
 }
 
+/* Adds the region `where` to the region in which value v is used. */
 static void need(struct counter *x, int v, const struct expr *where)
 {
     const struct expr *before = x->needed[v];
@@ -142,7 +145,8 @@ static const struct expr *both(const struct counter *x, const struct expr *a, co
     return expr_make(x->m, EXPR_AND, a, b, NULL);
 }
 
-/* A select of operands by position uses each operand on one side only. */
+/* Adds a region to the operands that e reads. A SELECT by position needs an operand only where it chooses this
+   operand. */
 static void need_operands(struct counter *x, const struct value *v, const struct expr *e, const struct expr *where)
 {
     if (e->op == EXPR_OPERAND) need(x, v->operand[e->integer].of, where);
@@ -154,7 +158,7 @@ static void need_operands(struct counter *x, const struct value *v, const struct
     for (int k = 0; k < expr_arity(e->op); k++) need_operands(x, v, e->arg[k], where);
 }
 
-/* Whether the value sums over keys for no particular query. */
+/* Whether the value is a sum over keys that has no axis of queries. */
 static bool is_state(const struct counter *x, const struct value *v)
 {
     bool keys = false;
@@ -203,7 +207,8 @@ static void row_set(struct row *r, int axis, int64_t at)
     r->hi[axis] = at + 1;
 }
 
-/* A region with its known ranges of keys, and room for them. */
+/* A region and two unions of key ranges: `some` contains all keys of the region, `every` contains only keys of the
+   region. */
 struct solved {
     const struct expr *where;
     struct ranges some, every;
@@ -214,7 +219,7 @@ static void solve(const struct counter *x, const struct expr *where, struct solv
     s->where = where;
     region_ranges(x->m, where, x->key, false, &s->some);
     region_ranges(x->m, where, x->key, true, &s->every);
-    if (expr_reads_ids(where)) s->every.count = 0; /* ranges with ids come with conditions on whole tiles */
+    if (expr_reads_ids(where)) s->every.count = 0; /* the range would hold under a condition on ids of a whole tile */
 }
 
 static void add_range(struct room *room, int64_t from, int64_t to)
@@ -229,7 +234,8 @@ static void add_range(struct room *room, int64_t from, int64_t to)
     room->range[room->count++] = (struct attn_range){from, to};
 }
 
-/* The ranges of a row between two keys. Each block is tested if blocks are drawn at random. */
+/* Evaluates ranges for the row's query, and stores their union between the keys `from` and `to` in *out. If blocks are
+   drawn at random, each block is tested. Adds the number of tests to *tests. */
 static void ranges_now(const struct counter *x, const struct ranges *ranges, bool every, struct row *r, int64_t from,
                        int64_t to, struct room *out, int64_t *tests)
 {
@@ -254,7 +260,8 @@ static void ranges_now(const struct counter *x, const struct ranges *ranges, boo
     out->count = attn_union(out->range, out->count, from, to);
 }
 
-/* The number of keys of the region between two keys, for one query. Keys that the ranges do not decide are tested. */
+/* Returns the number of keys from <= j < to in the region, for the row's query. Keys in `some` but not in `every` are
+   tested one by one. */
 static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row *r, int64_t from, int64_t to,
                            int64_t *tests)
 {
@@ -277,7 +284,8 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
     return keys;
 }
 
-/* The number of queries that one of them represents: 1, or as many as keep all tests within MAX_TESTS. */
+/* Returns the number of neighbouring queries for which one query is counted: 1, or enough to keep the number of tests
+   below MAX_TESTS. A query takes `spent_each` tests. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
     int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MAX_TESTS) + n / MAX_QUERIES;
@@ -286,14 +294,14 @@ static int64_t step_of(struct counter *x, double spent_each)
     return step;
 }
 
-/* The query, among the `group` ones from `i` on, that is counted for all of them. The choice varies, because masks
-   have periods. */
+/* Returns the query that is counted for all of the queries i, …, i + group - 1. The choice is pseudo-random, because a
+   fixed stride could coincide with the period of a mask. */
 static int64_t chosen(int64_t i, int64_t group)
 {
     return i + (int64_t)(((uint64_t)i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* The pairs of one head. */
+/* Returns the number of pairs of one head that are in the region. */
 static double pairs_of_head(struct counter *x, const struct expr *where, struct row *r)
 {
     struct solved s;
@@ -306,16 +314,16 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
     int64_t step = step_of(x, (double)tests / (double)(tried ? tried : 1));
     double pairs = 0;
     for (int64_t i = 0, group; i < n; i += group) {
-        group = i < FIRST_QUERIES ? 1 : n - i < step ? n - i : step; /* the first queries may see all */
+        group = i < FIRST_QUERIES ? 1 : n - i < step ? n - i : step; /* the first queries may see all keys */
         row_set(r, x->query, chosen(i, group));
         pairs += (double)group * (double)keys_of_row(x, &s, r, 0, keys, &tests);
     }
     return pairs;
 }
 
-/* ---- regions that read ids: for one query, and keys of one id, they read none ---- */
+/* ---- regions that read ids: for one query and the keys of one document, all ids are constants ---- */
 
-/* Whether ids are only read for a key, or for something that does not depend on the key. */
+/* Whether e reads ids only at the key, or at positions that do not depend on the key. */
 static bool ids_are_plain(const struct counter *x, const struct expr *e)
 {
     if (e->op == EXPR_ID)
@@ -325,7 +333,7 @@ static bool ids_are_plain(const struct counter *x, const struct expr *e)
     return plain;
 }
 
-/* The expression for the row's query and key, with ids read. */
+/* Returns e with each id replaced by its value for the row's query and key. */
 static const struct expr *with_ids(const struct counter *x, const struct expr *e, const struct row *r)
 {
     if (!expr_reads_ids(e)) return e;
@@ -335,7 +343,7 @@ static const struct expr *with_ids(const struct counter *x, const struct expr *e
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* A hash of the ids that the expression reads for the row's query. */
+/* Returns a hash of the ids that e reads for the row's query, at positions that do not depend on the key. */
 static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const struct row *r, uint64_t hash)
 {
     if (e->op == EXPR_ID && !(expr_axes(e->arg[1]) >> x->key & 1))
@@ -344,7 +352,8 @@ static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const 
     return hash;
 }
 
-/* The runs of keys that queries with the same ids reach. */
+/* The documents that queries with equal ids see. A run is the keys of one document, numbered by `run`. `solved` has the
+   different regions that remain when ids are constants; `reached` lists the runs with their regions. */
 struct by_ids {
     struct solved solved[8];
     int known;
@@ -357,7 +366,8 @@ struct by_ids {
     uint64_t ids;
 };
 
-/* The number of keys for the row's query; -1 if there are too many different regions. */
+/* Returns the number of keys in the region for the row's query; -1 if there are more different regions than `solved`
+   holds. */
 static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct row *r, struct by_ids *b,
                              int64_t *tests)
 {
@@ -411,7 +421,7 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
     return count >= 0 ? pairs : pairs_of_head(x, where, r);
 }
 
-/* Pairs over the heads of a batch. All batches have the same ids. */
+/* Returns the number of pairs in a region, over all heads of one batch entry. All batch entries have the same ids. */
 static double pairs_of(struct counter *x, const struct expr *where)
 {
     for (int k = 0; k < x->regions; k++)
@@ -448,7 +458,8 @@ static double pairs_of(struct counter *x, const struct expr *where)
     return pairs * alike;
 }
 
-/* The number of keys that enter a state: those that the state of the next chunk, or of the previous one, sums. */
+/* Returns the number of keys that enter a state. The region `where` of the sum is tested for the chunk after the key's
+   chunk and for the chunk before it; the latter is for sums over later keys. */
 static double keys_of(struct counter *x, const struct expr *where)
 {
     if (!where || where->op == EXPR_INT) return (double)x->extent[x->key];
@@ -476,7 +487,7 @@ static int operations(const struct expr *e)
     return count;
 }
 
-/* Every axis of a value and of its operands. */
+/* Returns a bit for each axis of a value and of its operands. */
 static uint32_t axes_around(const struct value *v)
 {
     uint32_t axes = 0;
@@ -495,7 +506,7 @@ static double constants(const struct counter *x, uint32_t axes)
     return product;
 }
 
-/* The number of heads and batches that the axes run over. */
+/* Returns the number of heads, times batch entries, that the axes run over; 1 if no axis runs over heads. */
 static double heads_of(const struct counter *x, uint32_t axes)
 {
     bool members = false, heads = false;
@@ -512,7 +523,7 @@ static bool goes_over(uint32_t axes, int axis)
     return axis >= 0 && axes >> axis & 1;
 }
 
-/* The number of points along run-time axes that are used. */
+/* Returns the number of points of value n, along the run-time axes in `axes`, whose results are used. */
 static double used_points(struct counter *x, int n, uint32_t axes)
 {
     const struct value *v = &x->g->value[n];
@@ -523,7 +534,9 @@ static double used_points(struct counter *x, int n, uint32_t axes)
     return query ? heads_of(x, axes) * (double)x->extent[x->query] : 1;
 }
 
-/* The number that is computed: all pairs of a tile, because kernels compute both sides of a select. */
+/* Returns the number of points of value n, along the run-time axes in `axes`, that kernels compute. A kernel computes
+   all pairs of a visited tile, and both sides of a SELECT. Values of single keys that pairs use are computed again for
+   each tile of queries. */
 static double computed_points(struct counter *x, int n, uint32_t axes)
 {
     const struct value *v = &x->g->value[n];
@@ -538,7 +551,7 @@ static double computed_points(struct counter *x, int n, uint32_t axes)
 
 /* ---- totals ---- */
 
-/* The number of pairs in the sums over the keys of a query. */
+/* Finds the number of pairs in the sums over the keys of a query. If the sums differ, the largest number counts. */
 static void find_pairs(struct counter *x)
 {
     for (int n = 0; n < x->g->values; n++) {
@@ -551,7 +564,7 @@ static void find_pairs(struct counter *x)
     }
 }
 
-/* Ids in runs of `document` positions, the same for every batch. */
+/* Makes ids that number documents of x->document positions, the same for every batch entry. */
 static void make_ids(struct counter *x)
 {
     double *id = NULL;
@@ -601,7 +614,7 @@ static void counter_close(struct counter *x)
     free(x->whole.range);
 }
 
-/* Counts the useful work of the program. */
+/* Counts pairs, useful FLOPs and useful scalar operations of the program. */
 static void count_useful(const struct compilation *c, const struct problem_size *size, int64_t document,
                          struct counts *out)
 {
@@ -624,7 +637,7 @@ static void count_useful(const struct compilation *c, const struct problem_size 
     counter_close(x);
 }
 
-/* Counts the work of its loops. */
+/* Counts the pairs that the program's loops visit, their work and their bytes. */
 static void count_loops(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                         struct counts *out)
 {

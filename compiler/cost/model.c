@@ -1,5 +1,6 @@
-/* The cost model. Work is in FLOPs of a product that fills the machine. It decides from which length on the linear
-   form is faster than the quadratic one, and the length of a chunk if the spec does not set it. */
+/* The cost model estimates the work of the quadratic and of the linear form (for the unit of work, see constants.h).
+   The model decides from which length on the linear form is used, and the length of a chunk if the spec does not set
+   it. */
 #include "cost.h"
 #include "constants.h"
 #include "../analysis/analysis.h"
@@ -25,8 +26,8 @@ static double map_cost(const struct expr *e)
     return cost;
 }
 
-/* Work for one point of the run-time axes of a value and its operands. Sets whether queries and keys are among these
-   axes. */
+/* Returns the work for one point of the run-time axes of a value and its operands. Sets *query and *key to whether
+   queries and keys are among these axes. */
 static double value_cost(const struct graph *g, const struct roles *roles, const struct value *v, bool *query,
                          bool *key)
 {
@@ -55,7 +56,7 @@ double value_work(const struct graph *g, const struct value *v)
 }
 
 struct work {
-    double pair, query, key, state; /* state: elements of the states */
+    double pair, query, key, state; /* for one pair, one query, one key; `state` is not used */
 };
 
 static struct work work_of(const struct graph *g)
@@ -90,31 +91,33 @@ double fold_work(const struct compilation *c)
     return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->separated.reach) * elements / chunk : 0;
 }
 
-/* Work for a query that attends to `keys` keys. Keys are prepared again for every tile of queries. */
+/* Returns the work of the quadratic form for a query that attends to `keys` keys. Keys are prepared again for each tile
+   of queries, so each query bears a share of that work. */
 static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
     return work.query + keys * (work.pair + work.key / (double)queries_together(c));
 }
 
-/* The number of tokens, each with a query and a key. */
+/* Returns the number of tokens over all heads: the mean of the number of queries and the number of keys. */
 static double tokens_of(const struct problem_size *size)
 {
     return (double)size->batch * (double)size->kv_heads *
            ((double)size->members * (double)size->n_q + (double)size->n_k) / 2;
 }
 
-/* Selects products of bf16 for a pair of query and key, or for a `token` that these are computed from.
-   - matrix: products on matrix units, or else the others
-   - terms: count all products of operands with several terms, not the one product that they replace
-   - copies: count the copies into operands instead */
+/* Which products of bf16 products_of_bf16 counts.
+   - matrix: products on matrix units; false: all other products of bf16
+   - token: products for one token, such as its features; false: products for one pair of query and key
+   - terms: if operands are sums of several bf16 terms, count each product of two terms; false: count one product
+   - copies: count the work of copying operands instead of the products */
 struct wanted {
     bool matrix, token, terms, copies;
-    double chunk; /* tokens of a chunk */
+    double chunk; /* the number of tokens in a chunk */
 };
 
-/* Work of the copies into the operands of a token's products: each term of its features, and its share of what is
-   copied once a chunk (the state or a parameter). */
+/* Returns the work of copying the operands of a product to bf16, for one token: each bf16 term of the token's features,
+   and the token's share of an operand that is copied once per chunk (a state or a parameter). */
 static double work_of_copies(const struct loops *l, const struct stmt *s, double chunk)
 {
     const struct axis *row = &l->module->axis[s->axes[0]], *lane = &l->module->axis[s->axes[1]],
@@ -128,6 +131,8 @@ static double work_of_copies(const struct loops *l, const struct stmt *s, double
            (first * array_terms(&l->array[s->operand[0].of]) + second * array_terms(&l->array[s->operand[1].of]));
 }
 
+/* Returns the work of the wanted products in a list of statements. `inside` is the number of loops over sequences
+   around the list. */
 static double products_of_bf16(const struct loops *l, const struct stmt *s, const struct wanted *want, int inside)
 {
     double work = 0;
@@ -161,7 +166,7 @@ double work_on_units(const struct compilation *c, const struct problem_size *siz
     return visited * on_units(c, false, true) + tokens_of(size) * on_units(c, true, true);
 }
 
-/* The time of a product of bf16, relative to one of f32. */
+/* Returns the time of a product of bf16, as a share of the time of the same product in f32. */
 static double share_of_f32(const struct target *t, enum target_feature feature)
 {
     return nominal_peak(t, DTYPE_BF16) / (PRODUCT_COST * target_multiply_adds(t, feature));
@@ -175,7 +180,7 @@ static double saved_by_units(const struct compilation *c, bool token)
     return units > 0 ? units - on_units(c, token, true) * share_of_f32(c->target, TARGET_MATRIX_UNITS) - copied : 0;
 }
 
-/* For a pair of query and key. */
+/* Returns the work that products of bf16 save for one pair of query and key. */
 static double saved_by_bf16(const struct compilation *c)
 {
     const double others = products_of_bf16(c->loops, c->loops->body, &(struct wanted){.matrix = false}, 0);
@@ -187,7 +192,7 @@ double work_saved_by_bf16(const struct compilation *c, const struct problem_size
     return visited * saved_by_bf16(c) + tokens_of(size) * saved_by_units(c, true);
 }
 
-/* Work of vectors. */
+/* Returns the work of the linear form for one token, if all products are in f32 on vectors. */
 static double linear_work(const struct compilation *c)
 {
     struct work work = work_of(c->graph);
@@ -202,7 +207,7 @@ double linear_cost(const struct compilation *c)
 static int64_t crossover(const struct compilation *quadratic, const struct compilation *linear, double cost,
                          double saved)
 {
-    /* if a query sees the keys up to its position, it attends to half of them on average */
+    /* under a causal mask, a query attends to half of the keys on average */
     double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, fixed = quadratic_cost(quadratic, 0);
     double length = (cost - fixed) / (quadratic_cost(quadratic, seen) - fixed - seen * saved);
     return length < 1 ? 1 : (int64_t)length + 1;
@@ -227,11 +232,11 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
                         : 0;
     if (linear->separated.reach && linear_work(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "the quadratic form is cheaper: a query sees only %.0f keys", window);
-    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* on any machine */
+    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* on any target */
     if (linear->spec->max_length && linear->spec->max_length < length)
         return arena_printf(g->module->arena, "it would only be cheaper from %lld keys on, but max_length is %lld",
                             length, (long long)linear->spec->max_length);
-    for (int v = 0; v < g->values; v++) { /* a state of the first keys only */
+    for (int v = 0; v < g->values; v++) { /* does the state sum only the first keys? */
         const struct expr *where = g->value[v].where;
         if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length)
             continue;
@@ -264,7 +269,7 @@ const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
     return NULL;
 }
 
-/* If the length is known, only values below and above it differ. */
+/* If the number of keys is known, only two values matter: 1 always takes the linear form, NEVER the quadratic form. */
 const char *knob_crossover(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->quadratic || !x->linear) return "it has one form for all lengths";

@@ -1,5 +1,5 @@
-/* Counts the tiles of keys that each tile of queries visits, by the bounds of the loops themselves. Nothing is
-   computed. If there are very many tiles of queries, some represent their neighbours. */
+/* Counts the tiles of keys that each tile of queries visits. The bounds of the loops are evaluated, but no value is
+   computed. If there are very many tiles of queries, a sample of them is counted. */
 #include "cost.h"
 #include "../analysis/analysis.h"
 #include "../../runtime/attnrt.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All iterations of a loop are counted up to MAX_ITERATIONS; beyond that, the first ones and a sample of the others.
-   If each tile of keys is tested for being skipped, at most MAX_ASKED are tested. */
+/* Of a loop with more than MAX_ITERATIONS iterations, the first FIRST_ITERATIONS and a sample of the others are
+   counted. If a test decides whether a tile of keys is skipped, the sample has at most about MAX_ASKED tests. */
 enum { MAX_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MAX_ASKED = 1 << 17 };
 
 struct walk {
@@ -16,8 +16,8 @@ struct walk {
     struct module *m;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES], stride[MAX_AXES];
     struct environment env;
-    uint32_t named; /* the axes that the bounds of loops depend on */
-    int query;      /* the sequence of a loop around this one, or -1 */
+    uint32_t named; /* a bit for each axis that the bounds of loops depend on */
+    int query;      /* the sequence of the surrounding loop, or -1 */
     struct attn_range *range;
     int64_t ranges, room;
     struct visited *out;
@@ -37,7 +37,8 @@ static struct attn_range *more_ranges(struct walk *w, int64_t count)
     return w->range + w->ranges;
 }
 
-/* The blocks drawn for the blocks of queries that the tile touches, as the runtime gives them to a kernel. */
+/* Adds the ranges of the blocks that are drawn for the blocks of the current tile, with the runtime's functions that
+   kernels call. */
 static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from, int64_t to)
 {
     const struct expr *position;
@@ -87,13 +88,14 @@ static int64_t indices(int64_t from, int64_t to, int64_t stride)
     return from < to ? (to - from - 1) / stride + 1 : 0;
 }
 
-/* The number of queries in the current tile. */
+/* Returns the number of queries in the current tile. */
 static int64_t queries(const struct walk *w)
 {
     return indices(w->lo[w->query], w->hi[w->query], w->stride[w->query]);
 }
 
-/* The loop over a block's tiles of queries inside a loop over keys; NULL: none. */
+/* Returns the loop over tiles of queries inside a loop over keys. Such a loop exists if several tiles of queries form a
+   block that shares tiles of keys. Otherwise returns NULL. */
 static const struct stmt *tiles_in(const struct stmt *keys, int query)
 {
     for (const struct stmt *s = keys->body; s; s = s->next)
@@ -101,7 +103,8 @@ static const struct stmt *tiles_in(const struct stmt *keys, int query)
     return NULL;
 }
 
-/* The number of queries, in those tiles, that process the current tile of keys. */
+/* Returns the number of queries in a block that process the current tile of keys. `tiles` is the loop over the block's
+   tiles of queries. */
 static int64_t queries_using(struct walk *w, const struct stmt *tiles)
 {
     const int64_t lo = w->lo[w->query], hi = w->hi[w->query];
@@ -116,7 +119,8 @@ static int64_t queries_using(struct walk *w, const struct stmt *tiles)
     return count;
 }
 
-/* Counts the tiles over from <= x < to. Each is tested if some may be skipped. */
+/* Counts the tiles of keys in from <= x < to. If tiles may be skipped, each tile is tested. A count is multiplied by
+   `weight`. */
 static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int64_t to, double weight)
 {
     int64_t stride = stmt_stride(s), all = indices(from, to, stride);
@@ -156,11 +160,11 @@ static void visit_keys(struct walk *w, const struct stmt *s, double weight)
     }
 }
 
-/* ---- loops around them ---- */
+/* ---- loops around the loops over keys ---- */
 
 static void walk(struct walk *w, const struct stmt *s, double weight);
 
-/* Sets the ranges for iteration n of a loop; false if it is empty. */
+/* Sets the current range of the loop's axis for iteration n. Returns false if the range is empty. */
 static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t to, int64_t n)
 {
     int64_t stride = stmt_stride(s), first = from + n / stride * s->step * stride + n % stride,
@@ -171,15 +175,15 @@ static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t
     return first < to;
 }
 
-/* The iteration that is counted for every iteration of a group. Its place differs from group to group, because masks
-   have periods. */
+/* Returns the iteration that is counted for all of the iterations n, …, n + group - 1. The choice is pseudo-random,
+   because a fixed stride could coincide with the period of a mask. */
 static int64_t chosen(int64_t n, int64_t group)
 {
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* The number of tests, in the loops inside, of whether a tile of keys is skipped. In a block of `block` queries,
-   each tile of queries tests. */
+/* Returns how often the statements test whether a tile of keys is skipped. If `block` queries share a tile of keys,
+   there is a test for each tile of queries. */
 static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;
@@ -226,7 +230,7 @@ static bool computes_over(const struct stmt *s, int axis)
     return found;
 }
 
-/* Whether a loop inside is over another sequence. */
+/* Whether a loop in the list, or inside it, runs over a sequence other than `axis`. */
 static bool runs_over_another(const struct walk *w, const struct stmt *s, int axis)
 {
     for (; s; s = s->next)
@@ -245,13 +249,13 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
         case SIZE_N_Q:
         case SIZE_N_K:
             if (w->query >= 0 && w->query != s->axis) {
-                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* else its work is not for pairs */
+                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* else it has no work for pairs */
             } else if (w->query == s->axis || runs_over_another(w, s->body, s->axis))
                 iterate(w, s, weight);
             break;
         case SIZE_UNITS: iterate(w, s, weight); break;
         case SIZE_ROWS:
-        case SIZE_CONSTANT: walk(w, s->body, weight); break; /* its parts visit the same pairs */
+        case SIZE_CONSTANT: walk(w, s->body, weight); break; /* all iterations visit the same pairs */
         case SIZE_BATCH: walk(w, s->body, weight * (double)w->size[s->axis]); break;
         case SIZE_KV_HEADS:
         case SIZE_MEMBERS:

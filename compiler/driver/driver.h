@@ -1,4 +1,13 @@
-/* One spec compiled for all its targets and schedules, and the registry of knobs. */
+/* One spec compiled for all its targets and schedules, and the table of knobs. This folder uses these words:
+   - unit: a spec with all code that it is compiled to.
+   - form: quadratic or linear. Both compute the same result; the linear form needs fewer operations for many keys.
+   - program: what a compilation computes, such as forward or one of the parts of the gradients (enum program_kind).
+   - compilation: the code of one program in one form, for one target and one schedule.
+   - version: a compilation, and the number of keys from which a kernel runs it.
+   - part: a program of the gradients. The parts run one after the other.
+   - state: what a kernel keeps between the calls that decode a sequence: sums over chunks of keys, or keys and values.
+   - prepared key: a key as the weights need it, for example after its normalisation. A state can store prepared keys.
+   - knob: a number that a schedule sets, such as the length of a tile. */
 #ifndef ATTNC_DRIVER_H
 #define ATTNC_DRIVER_H
 
@@ -9,133 +18,142 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
-/* The forms of a target without a schedule; NULL: there is no such form. */
+/* The forms of a target with the default value of every knob; NULL: there is no such form. */
 struct defaults {
     const struct target *target;
     struct compilation *quadratic, *linear;
-    const struct compilation *gradients[2]; /* the first part of the gradients of each form */
-    int64_t crossover;                      /* the number of keys from which the linear form is taken, if there are
-                                               both */
+    const struct compilation *gradients[2]; /* the first part of the gradients: of the quadratic and the linear form */
+    /* The number of keys from which a kernel runs the linear form; 0: always; INT64_MAX: never. */
+    int64_t crossover;
 };
 
-/* A compiled spec: its file is read, checked, compiled for every target, and emitted. */
+/* A spec that has been read, checked, compiled for every target, and emitted. */
 struct unit {
     struct arena *arena;
     struct spec *spec;
     struct graph *graph;                /* before the first pass */
     const struct kernel_arrays *arrays; /* the arrays that the kernel reads and writes */
-    /* For each target and entry of the schedule: the quadratic form, the linear one, or both in this order. Equal ones
-       are kept once. */
+    /* Forward. For each target and entry of the schedule: the quadratic form, the linear form, or both in this order;
+       then the form for few queries. Equal compilations of a target are kept once. */
     struct compilation *compilation[MAX_COMPILATIONS + 1];
     int compilations;
-    struct version version[MAX_COMPILATIONS]; /* sorted by target, then by number of keys */
+    struct version version[MAX_COMPILATIONS]; /* of forward, sorted by target, then by number of keys */
     int versions;
-    struct version backward[MAX_BACKWARDS]; /* the gradients: sorted by target, then by number of keys */
+    struct version backward[MAX_BACKWARDS]; /* of the gradients, sorted by target, then by number of keys */
+    /* The numbers of versions of the gradients, of parts, and of arrays that forward saves or a part sums for rows. */
     int backwards, parts, saved, row_sums;
-    struct version extend[MAX_VERSIONS]; /* by target, if the state sums chunks */
+    struct version extend[MAX_VERSIONS]; /* if a state holds sums over chunks: one version for each target */
     int extends;
-    struct version attend[MAX_COMPILATIONS]; /* otherwise, if a state stores keys prepared: the versions that attend to
-                                              such keys, sorted as `version` */
-    struct version prepare[MAX_VERSIONS];    /* and the programs that prepare keys, by target */
+    /* If a state stores prepared keys: the versions that attend to them, sorted as `version`, and the programs that
+       prepare keys, one for each target. */
+    struct version attend[MAX_COMPILATIONS];
+    struct version prepare[MAX_VERSIONS];
     int attends, prepares;
-    struct compilation *of_prepared[2 * MAX_COMPILATIONS + MAX_VERSIONS]; /* all compilations of these two, once each,
-                                                                             by target */
+    /* The compilations of `attend` and `prepare`, each once, sorted by target. */
+    struct compilation *of_prepared[2 * MAX_COMPILATIONS + MAX_VERSIONS];
     int of_prepareds;
-    bool folds, moves, any_order; /* states can be added; also at other positions; also in any order of the keys */
-    int64_t read_back;            /* the number of last keys that a state stores, from keys_read_back or keys_read_on */
-    int64_t read_first;           /* the number of first keys that a state stores, from keys_read_on */
-    uint64_t fingerprint;         /* of states: a hash of the graph and of the state's layout */
+    /* `folds`: a second state can be added to a state. `moves`: this is so even if the second state was started at a
+       different position. `any_order`: the order in which states are added does not matter. */
+    bool folds, moves, any_order;
+    int64_t read_back;    /* a state stores this number of the last keys; negative: all keys */
+    int64_t read_first;   /* a state stores this number of the first keys */
+    uint64_t fingerprint; /* identifies states of this unit: a hash of the graph and of the layout of a state */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
-    const char *why_quadratic; /* the reason why there is no linear form, or NULL */
-    bool standalone;
-    const char *command;     /* a command that produces the same output */
-    unsigned asked;          /* EMIT_... that an option requested, and not the spec */
-    const char *tuned;       /* the file that the schedule comes from, or NULL */
-    const char *file, *text; /* the file and the text of the spec */
+    const char *why_quadratic; /* the reason why no number of keys uses the linear form; NULL: some number uses it */
+    bool standalone;           /* the emitted C includes no header of attnc */
+    const char *command;       /* a command that produces the same output */
+    unsigned asked;            /* EMIT_... bits that an option requested in addition to the spec */
+    const char *tuned;         /* the file that the schedule comes from; NULL: the spec */
+    const char *file, *text;   /* the file and the text of the spec */
     size_t text_length;
-    struct text source, header, source_here;
+    struct text source, header, source_here; /* the emitted C for all targets, its header, the C for this machine */
 };
-/* Reads and compiles a spec; reports to standard error. Returns NULL with *status set on failure. unit_free also takes
-   NULL. */
+/* Reads and compiles a spec. Reports errors to standard error; returns NULL with *status set after an error. */
 struct unit *unit_make(const char *file, const struct options *o, enum status *status);
-/* The C source to load on this machine: only for the target that this machine would choose, unless --target is
-   given. */
+/* Returns the C source to load on this machine. It has only the target that this machine chooses, but all targets if
+   --target is given. */
 const char *unit_source_here(struct unit *p, const struct options *o);
-/* The C source for this machine, and its header. `command` is named as the command that made them, so that equal code
-   is equal text. */
+/* Emits the source that unit_source_here returns, and its header. `command` is written into both as the command that
+   made them. */
 void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source,
                     struct text *header);
-void unit_free(struct unit *p);
-/* True if the spec allows problems of that length; else prints a message. */
+void unit_free(struct unit *p); /* p may be NULL */
+/* Whether the spec's max_length allows sequences of this length. If not, prints a message. */
 bool unit_allows(const struct unit *p, const struct options *o, int64_t length);
 /* Warns of probable mistakes in the user's expressions and of exponentials that may overflow, on standard error unless
    --quiet. */
 void unit_warn(const struct unit *p, const struct options *o);
-/* The forms without a schedule: of this machine's target, or of the first target if this machine runs none. */
+/* Returns the defaults of the first target that this machine runs, or of the first target if it runs none. */
 const struct defaults *unit_defaults(const struct unit *p);
-/* A hash of everything in the spec that affects the result. Name, description, schedule, and seeds of random parameters
-   do not. (tuned.c) */
+/* Returns a hash of everything in the spec that affects the result. The name, the description, the schedule and the
+   seeds of random parameters are not hashed. (tuned.c) */
 const char *unit_source_hash(const struct unit *p);
-/* The first target that this machine runs; NULL: none. */
+/* Returns the first target that this machine runs; NULL: none. */
 const struct target *unit_target_here(const struct unit *p);
-/* The compilation that the kernel runs on target t for that number of keys; NULL: there is none. */
+/* Returns the compilation of forward that the kernel runs on target t for this number of keys; NULL: none. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
-/* The compilation that it runs for few queries (schedule.h), and the maximum number of rows; NULL: the same as for
-   many. */
+/* Returns the compilation that the kernel runs instead if a call has few queries: at most *rows rows, which are the
+   queries of all heads that share keys. NULL: unit_choice runs for any number of queries. */
 const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
 
-/* unit_choice and unit_few for tokens after a state that stores keys one by one. */
+/* Like unit_choice and unit_few, for tokens that are appended to a state which stores keys and values. */
 const struct compilation *unit_extend_choice(const struct unit *p, const struct target *t, int64_t keys);
 const struct compilation *unit_extend_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
-/* Their quadratic form; if keys are not stored prepared, that of forward. */
+/* Returns the quadratic form that attends to prepared keys. If a state does not store prepared keys, returns the
+   default quadratic form of forward. */
 const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t);
 
-/* A copy of c, one of the unit's compilations, before its first pass. (versions.c) */
+/* Returns a compilation like c, one of the unit's, with a new graph on which no pass has run. (versions.c) */
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *c);
-/* The graph that computes all gradients from the inputs, `out` and `dout`; NULL: it cannot be made. (gradients.c) */
+/* Returns one graph that computes all gradients from the inputs, `out` and `dout`; NULL: an error was reported.
+   (gradients.c) */
 const struct graph *unit_derivative(const struct unit *p, struct arena *arena);
-/* The parts that compute all gradients for that number of keys; `kept`: forward saved values. Zero parts: the spec has
-   no gradients. (gradients.c) */
+/* Returns the parts that compute all gradients for this number of keys. `kept` says that forward has saved the values
+   that it can save. There are no parts if the spec has no gradients. (gradients.c) */
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept);
-/* The bytes that forward saves for each row and head. */
+/* Returns the bytes that forward saves for each row of a head. */
 size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys);
-/* The gradients that a part computes, as text: "dk, dv". */
+/* Returns the gradients that a part computes, as text: "dk, dv". */
 const char *unit_part_name(const struct unit *p, const struct compilation *part);
 
-/* The effect of a knob: on the loops and so on their cost, or only on how they are printed. */
+/* The effect of a knob: KNOB_LOOPS changes the loops and so their cost, KNOB_PRINT only the C that is printed. */
 enum knob_changes { KNOB_LOOPS, KNOB_PRINT };
 /* The programs that a knob applies to. */
 enum knob_of { KNOB_OF_FORWARD = 1, KNOB_OF_BACKWARD = 2, KNOB_OF_BOTH = 3 };
+/* A row of schedule/knobs.def. */
 struct knob_row {
-    const char *name, *of_backward, *says; /* of_backward: the name under `backward`, as "backward.rows" */
-    int64_t low, high, multiple;
+    const char *name, *of_backward, *says; /* NAME; "backward.NAME"; what the knob sets */
+    int64_t low, high, multiple;           /* valid values: multiples of `multiple` from `low` to `high` */
     enum knob_changes changes;
     enum knob_of of;
     knob_function *about;
 };
 
 extern const struct knob_row knob_table[KNOBS];
-/* Describes the row's knob for the defaults of a target, for forward or the gradients. Returns false and a reason if
-   the knob has no effect. The default value is that of `form` or, if it is NULL, of the form for `keys` keys; 0: any
-   length. */
+/* Describes a knob for a target: the values worth trying, and the default value. Returns false with a reason if
+   the knob has no effect.
+   - backward: the knob of the gradients instead of forward.
+   - form: the compilation whose default value is taken. NULL: the form that runs for `keys` keys; 0 keys: any
+     length. */
 bool knob_about(const struct defaults *by_default, bool backward, const struct compilation *form, int64_t keys, int row,
                 struct tune_knob *knob, const char **reason);
-/* The value of a knob in a compilation of the unit, set or by default. */
+/* Returns the value of a knob in a compilation of the unit: the schedule's value, or the default value. */
 int64_t knob_taken(const struct unit *p, const struct compilation *c, int row);
-/* For example "a multiple of 16 from 16 to 4096". */
+/* Returns the valid values of a knob as text: "a multiple of 16 from 16 to 4096". */
 const char *knob_domain(struct arena *arena, int row);
 
-/* tuned_path: SPEC.tuned.yaml for SPEC.yaml. spec_source_hash: unit_source_hash of a spec's text, and the spec; NULL
-   after reporting. (tuned.c) */
+/* Returns SPEC.tuned.yaml for SPEC.yaml. (tuned.c) */
 const char *tuned_path(struct arena *arena, const char *spec);
+/* Reads a spec from its text into *spec and returns its unit_source_hash; NULL after reporting errors to d.
+   (tuned.c) */
 const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length,
                              struct diagnostics *d, const struct spec **spec);
 
-/* The row of the knob of that name, with or without "backward."; KNOBS: there is none. */
+/* Returns the row of the knob with this name, which may start with "backward."; KNOBS: there is no such knob. */
 int knob_find_row(const char *name);
-/* The name without "backward."; NULL: the knob does not start with it. */
+/* Returns the name without its prefix "backward."; NULL: it does not have this prefix. */
 const char *knob_of_backward(const char *name);
 
 #endif

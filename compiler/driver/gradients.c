@@ -1,4 +1,4 @@
-/* The gradients of a unit: the parts that run for a number of keys, and all gradients in one graph. */
+/* Queries about the gradients of a unit: the parts that run for a number of keys, and one graph of all gradients. */
 #include "driver.h"
 #include "../cost/cost.h"
 #include "../pass/pass.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Stops after the last pass on graphs. */
+/* For passes_run, which stops if this returns false: stops after the last pass on graphs. */
 static bool while_graph(const struct compilation *c, const struct pass *pass, void *user)
 {
     (void)c;
@@ -30,7 +30,8 @@ const struct graph *unit_derivative(const struct unit *p, struct arena *arena)
     return c.graph;
 }
 
-/* All gradients in one graph, without the arrays that parts share. */
+/* Returns a compilation with all gradients in one graph, which has been through the passes on graphs. `part` gives the
+   target, schedule and form. */
 static const struct compilation *whole_of(const struct unit *p, const struct compilation *part)
 {
     struct compilation like = *part, *c;
@@ -68,7 +69,7 @@ const char *unit_part_name(const struct unit *p, const struct compilation *part)
     const char *name = "";
     if (program_recomputes_saved(&part->program)) return "what is saved";
     if (program_sums_dout(&part->program)) return "sums of rows";
-    for (int o = 0; o < g->outputs; o++) /* in addition to gradients, a part may have sums for other parts */
+    for (int o = 0; o < g->outputs; o++) /* skip outputs that later parts read */
         if (g->output[o].name[0] == 'd')
             name = arena_printf(p->arena, "%s%s%s", name, *name ? ", " : "", g->output[o].name);
     return *name ? name : "sums for other parts";

@@ -1,5 +1,5 @@
-/* The space of schedules: the rows of schedule/knobs.def with their description for a spec, the check of `schedule:`,
-   and points of the space. */
+/* Knobs: the table of schedule/knobs.def, the description of a knob for a spec, and the check of the spec's
+   `schedule:`. */
 #include "driver.h"
 #include "unit.h"
 #include "../schedule/schedule.h"
@@ -60,7 +60,7 @@ int knob_find_row(const char *name)
     return row;
 }
 
-/* True if the knob has an effect on some target. */
+/* Whether the knob has an effect on some target. If not, *reason is the reason for the first target. */
 static bool applies(const struct unit *p, bool backward, int row, const char **reason)
 {
     struct tune_knob knob;
@@ -69,8 +69,8 @@ static bool applies(const struct unit *p, bool backward, int row, const char **r
     return false;
 }
 
-/* Reports an unknown knob, a knob without effect, or an invalid value. Knobs under `backward` are only checked if
-   gradients are compiled. */
+/* Reports the knob if it is unknown, has no effect on the spec, or has an invalid value. If the spec does not ask for
+   gradients, only names and values of knobs under `backward` are checked. */
 static void check_knob(const struct unit *p, bool backward, const struct knob *knob, struct diagnostics *d)
 {
     const bool waits = backward && !(p->spec->emit & EMIT_BACKWARD);

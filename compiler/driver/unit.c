@@ -1,4 +1,4 @@
-/* A compiled spec: its file is read, checked, compiled for every target, and emitted. */
+/* Makes a unit from the file of a spec: reads and checks the spec, compiles it for every target, and emits the C. */
 #include "driver.h"
 #include "unit.h"
 #include "../analysis/analysis.h"
@@ -18,7 +18,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Quotes a word for a shell. */
+/* Adds the word in single quotes, so that a shell reads it back unchanged. */
 static void add_quoted(struct text *out, const char *word)
 {
     text_add(out, "'");
@@ -30,7 +30,8 @@ static void add_quoted(struct text *out, const char *word)
     text_add(out, "'");
 }
 
-/* The command that produces the same output, with file names without folders. */
+/* Returns the attnc command that produces the same output. The name of the spec is without its folder, so that the text
+   does not depend on the folder. */
 static const char *reproducing(struct arena *arena, const char *file, const struct options *o, const struct unit *p)
 {
     struct text t = {0};
@@ -58,6 +59,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
+/* Returns the unit as the functions of emit/ take it. */
 static const struct emission *emission_of(const struct unit *p)
 {
     struct emission *e = arena_alloc(p->arena, sizeof *e);
@@ -90,7 +92,7 @@ static const struct emission *emission_of(const struct unit *p)
     return e;
 }
 
-/* Replaces the spec's schedule; a schedule without knobs means the compiler's choice. */
+/* Replaces the spec's schedule. A schedule without knobs stands for the default values. */
 static void take_schedule(struct spec *spec, struct arena *arena, const struct schedule *s)
 {
     spec->schedule = arena_alloc(arena, sizeof *spec->schedule);
@@ -98,8 +100,8 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedules = s->knobs > 0 || s->backward;
 }
 
-/* True if sequences can be continued token by token; else reports an error. `asked`: an option asks for it, and not the
-   spec. */
+/* Whether a kernel can decode: continue a sequence token by token. If not, reports errors. `asked` says that an option
+   asks for decoding, and the spec does not. */
 static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
 {
     const struct spec *const spec = p->spec;
@@ -209,7 +211,7 @@ void unit_warn(const struct unit *p, const struct options *o)
     diagnostics_flush(d, stderr, o->console.color);
 }
 
-/* The only target whose code is loaded here; NULL: all. */
+/* Returns the target whose code is loaded on this machine; NULL: the code of all targets is loaded. */
 static const struct target *target_to_load(const struct unit *p, const struct options *o)
 {
     return o->named_targets ? NULL : unit_target_here(p);

@@ -6,16 +6,17 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
-/* Compiles the requested programs for every target. Returns false after an error. Errors about knobs go into
-   `schedule`, other errors into `d`. (versions.c) */
+/* Makes all compilations and versions of a unit. Returns false after an error. Errors about knobs go into `schedule`,
+   other errors into `d`. (versions.c) */
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
                    struct diagnostics *d, struct diagnostics *schedule);
-/* --tuned: sets the unit's schedule to that of the tuned spec; *d collects errors of the tuned spec. Returns false
-   after a message or with errors in *d; *status is set if the spec is not at fault. (tuned.c) */
+/* For the option --tuned: takes the schedule from SPEC.tuned.yaml. Sets *d to new diagnostics for errors in that file.
+   Returns false after a message, or with errors in *d. *status is set unless the spec is at fault. (tuned.c) */
 bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, struct diagnostics **d,
                     enum status *status);
 
-/* Reports knobs of the spec that are unknown, have no effect on it, or have an invalid value. */
+/* Reports the knobs of the spec's schedule that are unknown, have no effect on the spec, or have an invalid value.
+   (knobs.c) */
 void knobs_check(const struct unit *p, struct diagnostics *d);
 
 #endif

@@ -1,5 +1,5 @@
-/* The compilations of a unit: for every target and entry of the schedule the forms that some length uses, each once,
-   with the number of keys from which each is used. */
+/* Makes the compilations and versions of a unit. For every target and every entry of the schedule, it compiles the
+   forms that some number of keys uses. A version says from which number of keys a kernel runs a compilation. */
 #include "driver.h"
 #include "unit.h"
 #include "../analysis/analysis.h"
@@ -19,10 +19,11 @@ struct maker {
     struct unit *p;
     const struct options *o;
     struct diagnostics *d;
-    bool good;
+    bool good; /* false: a compilation has failed */
 };
 
-/* The addition of --dump-after for a program of a state. */
+/* Returns the text that the option --dump-after prints for a program that works on a state; "" for any other
+   program. */
 static const char *program_said(const struct program *p)
 {
     if (program_folds_states(p)) return ", fold";
@@ -30,7 +31,7 @@ static const char *program_said(const struct program *p)
     return program_keeps_state(p) || program_takes_prepared(p) ? ", extend" : "";
 }
 
-/* --dump-after: prints the IR after a pass for the first target to standard error. */
+/* For the option --dump-after: prints the IR after the pass that the option names to standard error. */
 static bool dump(const struct compilation *c, const struct pass *pass, void *user)
 {
     const struct options *o = user;
@@ -54,7 +55,7 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* If a spec has gradients, forward saves the values that they need of each row. */
+/* Returns the kind of forward: it saves row values for the gradients if the spec has gradients. */
 static enum program_kind forward_program(const struct spec *spec)
 {
     return spec->emit & EMIT_BACKWARD ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
@@ -75,6 +76,7 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
     return c;
 }
 
+/* Compiles a program. Sets x->good to false after an error. `shown`: --dump-after applies to this compilation. */
 static struct compilation *compile_program(struct maker *x, const struct schedule *schedule,
                                            const struct target *target, struct program program, bool shown)
 {
@@ -84,8 +86,8 @@ static struct compilation *compile_program(struct maker *x, const struct schedul
     return c;
 }
 
-/* Compiles extend again with a short tile, whose lanes a call with few tokens fills better. Only the part that applies
-   queries to the state is used. */
+/* Compiles the program `extend` a second time with short tiles of queries, because a call with few tokens would leave
+   most lanes of a long tile empty. Only the loops over queries of this second compilation are used. */
 static void add_short_tile(struct maker *x, struct compilation *extend)
 {
     struct compilation like = *extend;
@@ -96,6 +98,7 @@ static void add_short_tile(struct maker *x, struct compilation *extend)
     extend->state.few_tokens = c;
 }
 
+/* Compiles forward in one form. */
 static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target,
                                    bool linear, bool shown)
 {
@@ -103,7 +106,8 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
     return compile_program(x, schedule, target, program, shown);
 }
 
-/* Adds a part; NULL: there are too many, or it cannot be compiled. */
+/* Compiles a part of the gradients and adds it to part[*parts]. `first` gives the form, target and schedule. Returns
+   NULL after an error. */
 static const struct compilation *add_part(struct maker *x, const struct compilation *first, enum program_kind kind,
                                           int group, const struct compilation **part, int *parts)
 {
@@ -117,8 +121,12 @@ static const struct compilation *add_part(struct maker *x, const struct compilat
     return part[(*parts)++] = compile_program(x, first->schedule, first->target, program, false);
 }
 
-/* Compiles the parts of the gradients for a target, in the order in which they run: the saved values, the sums of rows,
-   each group of gradients with shared loops, and the totals of sums that those leave in pieces. */
+/* Compiles the parts of the gradients for a target. They run in this order:
+   - part 0: recomputes the saved rows, if forward has not saved them
+   - part 1: sums over the elements of rows
+   - part 2 and later: one part for each group of gradients that share loops
+   - gradients from sums that these loops have made for a merged group
+   - totals: gradients from the sums of slices of rows */
 static void compile_backward(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear,
                              const struct compilation **part)
 {
@@ -146,7 +154,7 @@ static void compile_backward(struct maker *x, const struct schedule *schedule, c
     }
 }
 
-/* The entry of the schedule for that number of keys; NULL: there is none. */
+/* Returns the entry of the schedule for this number of keys; NULL: none. */
 static const struct schedule *entry_for(const struct spec *spec, int64_t keys)
 {
     const struct schedule *entry = NULL;
@@ -155,7 +163,7 @@ static const struct schedule *entry_for(const struct spec *spec, int64_t keys)
     return entry;
 }
 
-/* True if both set the same knobs; NULL sets none. */
+/* Whether both schedules set the same knobs to the same values. NULL stands for a schedule without knobs. */
 static bool same_knobs(const struct schedule *a, const struct schedule *b)
 {
     const int knobs = a ? a->knobs : 0;
@@ -167,15 +175,15 @@ static bool same_knobs(const struct schedule *a, const struct schedule *b)
     return found == knobs;
 }
 
-/* The gradients of a form, compiled for some entries of the schedule. */
+/* The parts of the gradients for one form and one setting of knobs. Several entries of the schedule may share them. */
 struct made_parts {
     bool linear;
     const struct schedule *schedule;
     const struct compilation *part[MAX_PARTS];
 };
 
-/* Makes the gradients for a target: for every length those of the form that forward uses, because it saves their
-   inputs. */
+/* Makes the gradients for a target. For each number of keys, they have the form of forward, because they read the
+   values that forward saves. */
 static void make_backward(struct maker *x, const struct target *target)
 {
     struct unit *p = x->p;
@@ -188,8 +196,8 @@ static void make_backward(struct maker *x, const struct target *target)
         struct made_parts *parts = made;
         while (parts < made + count && !(parts->linear == linear && same_knobs(parts->schedule, schedule))) parts++;
         if (parts == made + count) {
-            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* names of functions contain where the entry
-                                                                            begins */
+            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* without knobs; `from` is a part of the
+                                                                            names of the C functions */
             none->from = entry ? entry->from : 0;
             *parts = (struct made_parts){.linear = linear, .schedule = schedule ? schedule : none};
             compile_backward(x, parts->schedule, target, linear, parts->part);
@@ -208,7 +216,8 @@ static void make_backward(struct maker *x, const struct target *target)
     }
 }
 
-/* Compiles the first part of the gradients of each form without a schedule. Knobs are described for it. */
+/* Compiles the first group of gradients of each form with default knobs, if a schedule under `backward` is set. Knobs
+   of the gradients are checked and described with these compilations. */
 static void make_default_gradients(struct maker *x, struct defaults *u)
 {
     const struct spec *spec = x->p->spec;
@@ -222,7 +231,7 @@ static void make_default_gradients(struct maker *x, struct defaults *u)
     }
 }
 
-/* Numbers the parts that exist, and removes the others. */
+/* Renumbers the parts, so that numbers of parts that no version has are left out. */
 static void number_parts(struct unit *p)
 {
     int number[MAX_PARTS], kept = 0;
@@ -241,7 +250,7 @@ static void number_parts(struct unit *p)
     p->backwards = kept;
 }
 
-/* True if the gradients of the linear form can be compiled; nothing is reported. */
+/* Whether the gradients of the linear form can be compiled. Reports no errors. */
 static bool linear_has_gradients(const struct maker *x, const struct target *target)
 {
     struct maker trial = *x;
@@ -253,7 +262,8 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     return trial.good;
 }
 
-/* Compiles the forms of a target without a schedule. The first target decides if the linear form may be faster. */
+/* Compiles the forms of a target with default knobs. The loops for the first target decide, for all targets, whether
+   the linear form is faster at some length. */
 static void make_defaults(struct maker *x, const struct target *target, bool shown)
 {
     struct unit *p = x->p;
@@ -276,8 +286,7 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         p->why_quadratic = c->reason;
 }
 
-/* The form for few queries, used in addition to the versions of a target; NULL: there is none, or it is faster at no
-   length. */
+/* Compiles the form for few queries. Returns NULL, without a message, if there is no such form for the spec. */
 static struct compilation *make_few(const struct maker *x, const struct target *target, enum program_kind kind,
                                     bool shown)
 {
@@ -289,7 +298,8 @@ static struct compilation *make_few(const struct maker *x, const struct target *
     return good && !c->reason ? c : NULL;
 }
 
-/* Adds the form for few queries to the versions of the target, which start at number `first`. */
+/* Compiles the form for few queries, and adds it to the versions of the target, which start at p->version[first]. If a
+   version is linear, it is used up to the number of rows at which the linear form becomes faster. */
 static void add_few(struct maker *x, const struct target *target, const struct defaults *by_default, int first,
                     bool shown)
 {
@@ -306,7 +316,7 @@ static void add_few(struct maker *x, const struct target *target, const struct d
     if (any) p->compilation[p->compilations++] = c;
 }
 
-/* True if both compilations are the same code. */
+/* Whether both compilations would be printed as the same C. */
 static bool same_code(const struct compilation *a, const struct compilation *b)
 {
     if (a->program.linear != b->program.linear || a->tiling.tile_q != b->tiling.tile_q ||
@@ -322,7 +332,8 @@ static bool same_code(const struct compilation *a, const struct compilation *b)
     return same;
 }
 
-/* Uses c from `from` keys on, or an equal compilation that the target already has. */
+/* Adds a version that runs c from `from` keys on. If the target has an equal compilation already, the version uses that
+   one. The target's compilations start at number `first`, its versions at `first_version`. */
 static void add(struct unit *p, struct compilation *c, int64_t from, int first, int first_version)
 {
     int k = first;
@@ -335,15 +346,15 @@ static void add(struct unit *p, struct compilation *c, int64_t from, int first, 
         .target = c->target, .c = p->compilation[k], .from = from, .cooperative = cooperative};
 }
 
-/* The features of its target that the products of a compilation use, as bits. */
+/* Returns the features of its target that a compilation uses, as bits of enum target_feature. */
 static unsigned features_used(const struct compilation *c)
 {
     return (loops_paired(c->loops) ? 1U << TARGET_BF16_PRODUCTS : 0U) |
            (loops_on_matrix_units(c->loops) ? 1U << TARGET_MATRIX_UNITS : 0U);
 }
 
-/* Drops the code for a target if none of it uses the last of the target's features: the next target has the other
-   features. */
+/* Removes the compilations, versions and defaults of a target if none of them uses the target's highest feature. The
+   next target has all features but this one, so its code runs on the same machines. */
 static void drop_idle(struct unit *p, int first, int first_version)
 {
     unsigned used = 0;
@@ -360,7 +371,7 @@ static void drop_idle(struct unit *p, int first, int first_version)
     p->versions = first_version;
 }
 
-/* The last version of a target, for the longest sequences. */
+/* Returns the compilation for the longest sequences on a target. */
 static const struct compilation *longest(const struct unit *p, const struct target *target)
 {
     const struct compilation *c = NULL;
@@ -369,13 +380,13 @@ static const struct compilation *longest(const struct unit *p, const struct targ
     return c;
 }
 
-/* Decides if two states can be added, and if the second may have been started at another position. */
+/* Sets p->folds, p->moves and p->any_order, and compiles the programs that add two states. */
 static void make_fold(struct maker *x)
 {
     struct unit *const p = x->p;
     p->folds = p->extends && p->read_back == 0;
     p->moves = true;
-    for (int v = 0; v < p->graph->values; v++) p->folds &= !p->graph->value[v].integers; /* ids cut sums off */
+    for (int v = 0; v < p->graph->values; v++) p->folds &= !p->graph->value[v].integers; /* ids reset sums */
     for (int k = 0; k < p->extends; k++) {
         const struct compilation *const c = p->extend[k].c;
         p->folds &= c->state.slot_is_kept;
@@ -389,11 +400,12 @@ static void make_fold(struct maker *x)
     }
 }
 
-/* The numbers of first and last keys that all versions still read; false: some version reads all keys. */
+/* Finds the keys that a state must store for all versions: the first *first keys and the last *back keys. Returns false
+   if a version may read any key. */
 static bool kept_by_all(const struct version *version, int versions, int64_t *first, int64_t *back)
 {
     *first = *back = 0;
-    int64_t early = 0; /* the last position at which a tile may read other keys */
+    int64_t early = 0; /* tiles of queries before this position may read more keys, so all of these are stored */
     for (int v = 0; v < 2 * versions; v++) {
         const struct compilation *const c = v % 2 ? version[v / 2].few : version[v / 2].c;
         int64_t begin, before;
@@ -407,12 +419,13 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
     return true;
 }
 
-/* If a state stores keys one by one, they are stored after `prepare`, and every version has one that attends to
-   prepared keys. Keys of 16 bits are stored as given, because rounding prepared keys would change the result. */
+/* If a state stores keys, and the spec prepares keys, the state stores prepared keys. This compiles the programs that
+   prepare keys, and for each version of forward a version that attends to prepared keys. Keys of 16 bits are stored as
+   they are given, because rounding prepared keys would change the result. */
 static void make_prepared(struct maker *x)
 {
     struct unit *const p = x->p;
-    const struct compilation *of = NULL, *few_of = NULL; /* the versions that c and few belong to */
+    const struct compilation *of = NULL, *few_of = NULL; /* the compilations that c and few replace */
     struct compilation *c = NULL, *few = NULL;
     if (p->extends || !prepares_keys(p->spec) || dtype_of_sums(p->spec->dtype) != p->spec->dtype) return;
     for (int v = 0; v < p->versions && x->good; v++) {
@@ -442,8 +455,10 @@ static void make_prepared(struct maker *x)
     }
 }
 
-/* Decides what a state stores, if one is requested: the sums that the linear form of long sequences carries, on every
-   target; otherwise keys and values. */
+/* Decides what a state stores, and compiles the programs that extend it.
+   - It stores sums over chunks if the longest sequences use the linear form on every target. It also stores the last
+     p->read_back keys and values, which queries still read.
+   - Otherwise it stores keys and values, which may be prepared keys. */
 static void make_extend(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -482,7 +497,7 @@ static void make_extend(struct maker *x)
     }
     make_fold(x);
     graph_print(p->graph, &t);
-    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* the first line has the name */
+    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skip the first line, which has the spec's name */
     text_free(&t);
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
@@ -496,8 +511,8 @@ static void make_extend(struct maker *x)
     text_free(&t);
 }
 
-/* The number of keys from which an entry of the schedule uses the linear form: the default, unless the entry has
-   `crossover`. */
+/* Returns the number of keys from which an entry of the schedule uses the linear form: the knob `crossover` of the
+   entry, or the default. */
 static int64_t crossover_of(const struct defaults *u, const struct schedule *schedule)
 {
     for (int k = 0; schedule && k < schedule->knobs && u->linear && u->quadratic; k++)
@@ -508,7 +523,7 @@ static int64_t crossover_of(const struct defaults *u, const struct schedule *sch
     return u->crossover;
 }
 
-/* Adds a note after an error. */
+/* Adds a note that the error before it is about gradients. Returns false. */
 static bool no_gradients(const struct maker *x)
 {
     diagnostics_note(x->d, x->p->spec->emit_at, "this concerns the gradients that 'emit' asks for");
@@ -524,8 +539,8 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     for (int t = 0; t < targets && x->good; t++) make_defaults(x, target[t], t == 0 && !spec->schedules);
     if (!x->good) return false;
     const int errors = diagnostics_errors(schedule);
-    /* Targets without features (such as matrix units) share one crossover, which the loops of the first one give. A
-       target with features has its own. */
+    /* A crossover is computed from the loops of both forms. All targets without features share the crossover of the
+       first such target. A target with features, such as matrix units, has its own. */
     const struct defaults *plain = &p->defaults[0];
     for (int u = 0; plain->target->features && u < p->default_count; u++) plain = &p->defaults[u];
     for (int u = 0; u < p->default_count; u++) {
@@ -538,7 +553,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     if (!x->good) return no_gradients(x);
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
-    struct defaults by_default[MAX_VERSIONS]; /* by target, including those that are dropped */
+    struct defaults by_default[MAX_VERSIONS]; /* for each target, including targets that drop_idle removes */
     memcpy(by_default, p->defaults, sizeof by_default);
     for (int t = 0; t < targets && x->good; t++) {
         const int first = p->compilations, first_version = p->versions;
@@ -586,7 +601,7 @@ const struct target *unit_target_here(const struct unit *p)
     return NULL;
 }
 
-/* The version on a target for that number of keys. */
+/* Returns the version that runs on target t for this number of keys; NULL: none. */
 static const struct version *version_for(const struct version *version, int versions, const struct target *t,
                                          int64_t keys)
 {

@@ -32,6 +32,7 @@ const char *emit_bound(const struct compilation *c, const struct expr *e)
     return emit_integer(&x, e);
 }
 
+/* Returns whether the array has an axis of the queries of all members (SIZE_ROWS). */
 static bool has_rows(const struct emitter *x, const struct array *a)
 {
     for (int k = 0; k < a->rank; k++)
@@ -73,7 +74,8 @@ bool emit_sums_of_queries(const struct emitter *x, const struct array *a)
     return a->sums && queries;
 }
 
-/* The number of elements from one index along an axis to the next, as C; "0" if the reference does not use the axis. */
+/* Returns C for the number of elements from one index along an axis to the next. Returns "0" if the reference does not
+   use the axis. */
 static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
 {
     const struct array *a = &x->l->array[r->of];
@@ -118,7 +120,7 @@ const char *emit_step(struct emitter *x, const struct ref *r, int axis)
     return arena_printf(x->m->arena, "%lld * %s", (long long)x->stride[axis], stride);
 }
 
-/* Makes array[offset] of the address array + offset. */
+/* Rewrites the address "array + offset" as the element "array[offset]". */
 const char *emit_element(struct emitter *x, const struct ref *r)
 {
     char *made = arena_copy(x->m->arena, emit_address(x, r));
@@ -137,7 +139,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
-        struct ref along = *r; /* the stride along the array's axis k */
+        struct ref along = *r; /* emit_stride of this reference is the stride along axis k of the array */
         along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
         const char *stride = emit_stride(x, &along, a->axes[k]);
         int axis = ref_axis(r, k);
@@ -209,7 +211,7 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
         if (x->cut[axis] && !emit_part(x, a, k)) counted = false;
         first.sub[k] = counted ? expr_int(x->m, 0) : expr_leaf(x->m, EXPR_LO, axis);
     }
-    /* the first element of a tile is the beginning of the range */
+    /* element 0 of a tile is the first of the current range, so the corner of a tile is often the tile itself */
     if (a->kind == ARRAY_TILE) {
         const char *made = emit_array(x, r);
         for (int k = 0; k < r->rank; k++)

@@ -1,4 +1,4 @@
-/* This file finds the parallel loops around the statements of a task, and answers questions about these loops. */
+/* This file finds the parallel loops around the statements of a task, and returns properties of these loops. */
 #include "task.h"
 
 struct chain chain_of(const struct stmt *s)
@@ -88,6 +88,7 @@ bool emit_in_order(const struct loops *l)
     return heads.loops && heads.loop[heads.loops - 1]->ordered;
 }
 
+/* The knob `together`: on which heads all threads work together (member `cooperative` of struct version). */
 const char *knob_together(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!(x->linear && emit_in_phases(x->linear->loops)) && !(x->quadratic && emit_in_phases(x->quadratic->loops)))

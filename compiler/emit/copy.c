@@ -1,10 +1,10 @@
-/* This file prints COPY statements, which copy a part of an array to a tile. Copies can widen, transpose or pair
- * elements. */
+/* This file prints COPY statements, which copy a part of an array to a tile or back. A copy can widen 16-bit elements,
+   round to bf16, transpose, or pair: put two neighbours along an axis into adjacent elements, for products of bf16. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Copies whole vectors of 16-bit elements and widens them. */
+/* Prints a copy that widens whole vectors of 16-bit elements. Returns false if the statement is not such a copy. */
 static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -32,7 +32,8 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     return true;
 }
 
-/* Prints a copy between arrays that have different last axes, which transposes the elements. */
+/* Prints a copy between arrays with different last axes, which transposes the elements. Returns false if the statement
+   is not such a copy. If `pads` is true, 0 fills the last vector of each row. */
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -41,7 +42,7 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     if (s->rank != 2 || (widens && narrows)) return false;
     int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
     if (row >= 0 && x->m->axis[row].source == SIZE_ROWS && x->l->array[from->of].kind != ARRAY_TILE)
-        return false; /* rows of several heads have no common stride */
+        return false; /* SIZE_ROWS: rows of several heads have no common stride */
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
@@ -59,7 +60,8 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     return true;
 }
 
-/* Copies rows that are contiguous along a sequence in both arrays. */
+/* Prints a copy of rows that are contiguous along a sequence in both arrays. Returns false if the statement is not such
+   a copy. If `pads` is true, 0 fills the last vector of each row. */
 static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -79,8 +81,10 @@ static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
     return true;
 }
 
-/* Copies into a tile of pairs: elements of f32, which are rounded; of an input whose last axis is the lanes; or of an
-   input whose pairs are adjacent in memory. An odd last element is paired with 0. */
+/* Prints a copy into a tile of pairs. An odd last element is paired with 0. The source is one of:
+   - a tile of f32, whose elements are rounded to bf16
+   - an input of bf16 with the lanes along its last axis
+   - an input of bf16 whose pairs are adjacent in memory already */
 static void emit_copy_paired(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
@@ -94,7 +98,7 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
          whole = numbers || (x->m->axis[lane].source == SIZE_CONSTANT && x->m->axis[lane].extent % x->lanes == 0);
     emit_line(x, "/* %s = %s, in pairs along %s%s */", emit_array(x, to), emit_array(x, from), o,
               numbers ? ", rounded to bf16" : "");
-    if (!numbers && ref_axis(from, from->rank - 1) == over) { /* neighbours */
+    if (!numbers && ref_axis(from, from->rank - 1) == over) { /* the pairs are adjacent */
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
         emit_line(x, "    for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
         emit_line(x, "        set_pair_%s(%s + %s * %lld + 2 * %s, %s < %s ? pair_%s(%s) : 0);", x->suffix,
@@ -122,8 +126,8 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     }
 }
 
-/* Copies rows of a tile of f32 and rounds them. Products read their elements in pairs, so a 0 follows an odd number of
-   elements. */
+/* Prints a copy that rounds rows of f32 to bf16. Products read the elements of a row in pairs, so a 0 follows an odd
+   number of elements. */
 static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];

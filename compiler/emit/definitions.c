@@ -1,4 +1,4 @@
-/* This file splits C files into definitions, and selects the definitions that other C code uses. */
+/* This file splits C files into pieces (definitions and directives), and selects the pieces that other C code uses. */
 #include "definitions.h"
 
 #include <ctype.h>
@@ -8,12 +8,12 @@ enum { MAX_PIECES = 512, MAX_FILES = 8, BUCKETS = 64 };
 
 /* A piece is one definition or one directive. */
 struct piece {
-    const char *text, *body; /* `text` begins with the comment, `body` after the comment */
+    const char *text, *body; /* `text` starts at the comment above the piece, `body` after that comment */
     size_t length, body_length;
     const char *name;
     size_t name_length;
-    bool tag, external, wanted; /* tag: the name is of a struct or union; external: other files call the function */
-    bool spaced;                /* an empty line, or nothing, precedes it */
+    bool tag, external, wanted; /* tag: the name of a struct or union; external: a function that is not static */
+    bool spaced;                /* the piece follows an empty line, or is the first of its file */
     int file;
     struct piece *next; /* the next piece in the same bucket, in the order of the files */
 };
@@ -25,7 +25,7 @@ struct pieces {
     struct piece *bucket[BUCKETS], *last[BUCKETS]; /* by name */
 };
 
-/* The text after the comment or the literal that begins at c; c itself if none does. */
+/* Returns the end of the comment or literal that begins at c, or c if neither begins there. */
 static const char *skip_opaque(const char *c)
 {
     if (c[0] == '/' && c[1] == '*') {
@@ -38,6 +38,7 @@ static const char *skip_opaque(const char *c)
     return *c ? c + 1 : c;
 }
 
+/* Returns the length of the identifier that begins at c, or 0. */
 static size_t word_length(const char *c)
 {
     size_t n = 0;
@@ -46,7 +47,7 @@ static size_t word_length(const char *c)
     return n;
 }
 
-/* Returns the end of a definition or directive: the end of a directive's line, the `}` of a function, or a `;`. */
+/* Returns the end of the piece that begins at c: a `;`, the `}` of a function, or the end of a directive's line. */
 static const char *definition_end(const char *c)
 {
     if (*c == '#') return c + strcspn(c, "\n");
@@ -63,7 +64,7 @@ static const char *definition_end(const char *c)
     return c;
 }
 
-/* Finds the name that is defined. A declaration or an #include defines none. */
+/* Sets the name that the piece defines. A declaration or an #include defines no name. */
 static void find_name(struct piece *p)
 {
     const char *c = p->body, *end = p->body + p->body_length, *last = NULL;
@@ -96,7 +97,7 @@ static int bucket_of(const char *name, size_t length)
     return (int)((31 * length + 7 * (size_t)(unsigned char)*name + (unsigned char)name[length - 1]) % BUCKETS);
 }
 
-/* Enters the piece in the table of names. */
+/* Adds the piece to the bucket of its name. */
 static void list(struct pieces *all, struct piece *p)
 {
     if (!p->name_length) return;
@@ -116,7 +117,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
         for (;;) {
             const char *blank = c;
             while (isspace((unsigned char)*c)) c++;
-            if (c - blank > 1) comment = NULL; /* after an empty line the comment belongs to something else */
+            if (c - blank > 1) comment = NULL; /* an empty line separates the comment from the piece */
             spaced |= c - blank > 1;
             if (c[0] != '/' || c[1] != '*') break;
             comment = c;
@@ -126,7 +127,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
         struct piece *p = &all->piece[all->count++];
         *p = (struct piece){.text = comment ? comment : c, .body = c, .spaced = spaced, .file = file};
         c = definition_end(c);
-        c += strcspn(c, "\n"); /* a comment after it */
+        c += strcspn(c, "\n"); /* includes a comment on the same line */
         p->length = (size_t)(c - p->text);
         p->body_length = (size_t)(c - p->body);
         find_name(p);
@@ -134,6 +135,7 @@ void pieces_add(struct pieces *all, const char *text, bool external)
     }
 }
 
+/* Selects the pieces that the text names, and recursively the pieces that these name. */
 static void want(struct pieces *all, const char *text, size_t length)
 {
     bool after_struct = false;

@@ -5,20 +5,21 @@
 
 #include "../../ir/ir.h"
 
-/* This holds the outermost definitions of several files. Each definition includes the comment above it. */
+/* The pieces of several C files. A piece is an outermost definition or a directive, with the comment above it. */
 struct pieces;
 struct pieces *pieces_new(struct arena *arena);
-/* Adds the definitions of a file's `text`, which must outlive `all`. If `external` is true, functions of the file that
-   are not static are made static. */
+/* Adds the pieces of a file's `text`, which must outlive `all`. If `external` is true, pieces_print makes the functions
+   of the file static that are not static yet. */
 void pieces_add(struct pieces *all, const char *text, bool external);
-/* Selects every definition that the text names, and the definitions that those name. */
+/* Selects every piece whose name is in `text`, and every piece whose name is in a selected piece. */
 void pieces_want(struct pieces *all, const char *text);
-/* Prints the selected definitions in the order of their files, after the #include lines of these files. */
+/* Prints the #include lines of the files with selected pieces, then the selected pieces, in the order of the files. */
 void pieces_print(const struct pieces *all, struct text *out);
 
-/* This lists the text that replaces each name of a template, and the number that the name has in conditions. A name
-   that begins with `_` matches the end of a word, and a name that ends with `_` matches the beginning of a word. The
-   first entry that matches counts. */
+/* The names of a template. For each name, the text that replaces the name, and the value of the name in conditions.
+   - A name that begins with `_` matches the end of a word: `_T` matches in `load_T`.
+   - A name that ends with `_` matches the beginning of a word: `SPEC_` matches in `SPEC_forward`.
+   - If several names match a word, the name that was set first is used. */
 enum { MAX_VALUES = 128 };
 struct template_names {
     struct arena *arena;
@@ -30,12 +31,12 @@ struct template_names {
     } value[MAX_VALUES];
     int values;
 };
-void template_set(struct template_names *t, const char *name, const char *text); /* the name is 1 in conditions */
+void template_set(struct template_names *t, const char *name, const char *text); /* the value in conditions is 1 */
 void template_set_number(struct template_names *t, const char *name, int64_t number);
-/* Sets `name` to the text of `lines` without its last newline, and frees `lines`. */
+/* Sets `name` to the text of `lines` without newlines at its end, and frees `lines`. */
 void template_set_text(struct template_names *t, const char *name, struct text *lines);
-/* Returns the text of `file` without its first comment. Names are replaced, and `#if NAME`, `#if !NAME` and `#if NAME >
-   number` are evaluated; other directives stay. */
+/* Returns the text of `file` after its first empty line, so without its first comment. Names are replaced. `#if NAME`,
+   `#if !NAME`, `#if NAME > number` and conjunctions of these with && are evaluated. Other directives stay. */
 const char *template_fill(const struct template_names *t, const char *file);
 
 #endif

@@ -1,5 +1,6 @@
-/* This file prints the C functions that choose a version of a kernel at run time. The choice depends on the processor
-   and on the number of keys. */
+/* This file prints the C functions that choose a version of a kernel at run time. The choice depends on the processor,
+   on the number of keys n_k, and for few queries on the numbers of queries and rows. Rows are the queries of all heads
+   that share keys. */
 #include "emit.h"
 #include "definitions.h"
 #include "printer.h"
@@ -85,7 +86,7 @@ bool emit_certain_target(const struct target *t)
 const char *emit_guard(const struct compilation *const *c, int k)
 {
     const char *guard = c[k]->target->guard;
-    /* emulated matrix units need no special instructions, and the emulating header has no other instructions */
+    /* The macro ATTN_EMULATE_TILES replaces the instructions of matrix units by C, and no other instructions. */
     if (*guard && target_has(c[k]->target, TARGET_MATRIX_UNITS))
         return arena_printf(c[k]->graph->module->arena, "%s || defined(ATTN_EMULATE_TILES)", guard);
     bool emulated = false;
@@ -104,15 +105,15 @@ const char *emit_guard(const struct compilation *const *c, int k)
     return guard;
 }
 
-/* This is the state of the printer of one function that chooses among versions. */
+/* The state of the printer while it prints a function that chooses among versions. */
 struct version_choice {
     const struct emitted_file *e;
     bool phases, apart;
-    const char *wanted[MAX_COMPILATIONS]; /* each condition on a call becomes a function */
+    const char *wanted[MAX_COMPILATIONS]; /* the C conditions of the functions wanted_0, wanted_1, … */
     int count;
 };
 
-/* The condition that a call wants an output of this part of the gradients; NULL: the part always runs. */
+/* Returns C that tests whether a call wants an output of this part of backward, or NULL if the part always runs. */
 static const char *wanted_outputs(const struct compilation *c)
 {
     struct arena *arena = c->graph->module->arena;
@@ -124,7 +125,7 @@ static const char *wanted_outputs(const struct compilation *c)
     return condition;
 }
 
-/* Returns the number of the function that tests a condition. */
+/* Returns the number of the function wanted_N that tests the condition. */
 static int wanted_function(struct version_choice *x, const char *condition)
 {
     int k = 0;
@@ -226,7 +227,7 @@ static struct version_choice choice_in(const struct emitted_file *e)
         .e = e, .phases = emit_any_in_phases(e->c, e->compilations), .apart = emit_any_apart(e->c, e->compilations)};
 }
 
-/* Whether some target, and whether every target, has versions for few queries. */
+/* Returns whether any target has versions for few queries. Sets *of_all to whether every target has such versions. */
 static bool any_few(const struct version *v, int versions, bool *of_all)
 {
     bool any = false;
@@ -241,7 +242,8 @@ static bool any_few(const struct version *v, int versions, bool *of_all)
     return any;
 }
 
-/* Whether few_pay is called for every target: for the few queries of a quadratic form. */
+/* Returns whether the function that chooses calls few_pay for every target. few_pay decides if the version for few
+   queries replaces the quadratic form. */
 static bool all_compare_queries(const struct version *v, int versions)
 {
     bool all = true;
@@ -254,7 +256,8 @@ static bool all_compare_queries(const struct version *v, int versions)
     return all;
 }
 
-/* Prints the body of a function that chooses by n_k and, if it has them, by rows and n_q. */
+/* Prints the body of a function that chooses by n_k. If `has_rows` is true, the choice also depends on the parameters
+   rows and n_q. */
 static void choose_by_size(const struct emitted_file *e, const struct version *v, int versions, bool has_rows,
                            struct text *made)
 {
@@ -264,7 +267,7 @@ static void choose_by_size(const struct emitted_file *e, const struct version *v
         used &= count > 1;
     }
     any_few(v, versions, &of_all);
-    /* parameters that only some targets use, or a target that this compiler may not have */
+    /* a (void) line prevents a warning if no target uses a parameter, or if #if excludes the targets that use it */
     const bool compared = all_compare_queries(v, versions);
     const char *const keys = "    (void)n_k;\n", *const rows = has_rows ? "    (void)rows;\n" : "",
                       *const queries = has_rows ? "    (void)n_q;\n" : "";
@@ -292,7 +295,7 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
     template_set_text(t, "CHOICE", &made);
 }
 
-/* Copies the versions of the emitted targets to `to` and returns their number. */
+/* Copies the versions for the targets of the file to `to` and returns their number. */
 static int emitted_versions(const struct emitted_file *e, const struct version *v, int versions, struct version *to)
 {
     int count = 0;
@@ -337,7 +340,7 @@ void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t
         int versions = 0;
         for (int k = 0; k < e->p->backwards; k++) {
             const struct version *b = &e->p->backward[k];
-            bool here = false; /* of the targets that are emitted */
+            bool here = false; /* the file has code for the target */
             for (int n = 0; n < e->versions; n++) here |= e->version[n].target == b->target;
             if (b->part == part && here) v[versions++] = *b;
         }

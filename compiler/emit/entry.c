@@ -1,5 +1,5 @@
-/* This file prints the beginning of an emitted file, and the entry points of the kernel. The text is from the templates
-   in emit/embedded/, whose names are filled in for this kernel and its arrays. */
+/* This file prints the beginning of an emitted file, and the entry points of the kernel. The text comes from templates
+   in emit/embedded/. This file sets the names of these templates for the kernel and its arrays. */
 #include "emit.h"
 #include "definitions.h"
 #include "printer.h"
@@ -13,7 +13,8 @@ extern const char kernel_preamble[], kernel_entry[], kernel_state[]; /* emit/emb
 
 /* ---- arrays ---- */
 
-/* The next array from number `from` on that is an argument of the entry point; NULL: there is none. */
+/* Returns the next array, from number *from on, that is an argument of the entry point, and advances *from. Returns
+   NULL if there is no such array. */
 static const struct kernel_array *next_argument(const struct kernel_arrays *all, enum entry entry, int *from)
 {
     for (; *from < all->count; ++*from)
@@ -48,8 +49,8 @@ const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *a
     return list;
 }
 
-/* Returns whether struct call has a pointer to the rows of the parameter and their strides. Calls with a state replace
-   the pointer by a pointer to other rows. */
+/* Returns whether the parameter has a row for each token. struct call has a pointer to such rows and their strides, and
+   calls with a state replace the pointer by a pointer into the state. */
 static bool is_param_of_rows(const struct kernel_array *a)
 {
     return a->place == PLACE_PARAMS && a->rows;
@@ -85,8 +86,8 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
         const enum array_access access = a->access[entry];
         const char *name = a->member, *comma = *values ? ", " : "", *constant = access == ACCESS_READ ? "const " : "",
                    *stored = emit_stored(a->dtype);
-        const bool writable = access == ACCESS_READ &&
-                              a->access[ENTRY_FORWARD] > ACCESS_READ; /* arrays that forward writes */
+        /* the argument is const, but the member of struct call is not, because forward writes the array */
+        const bool writable = access == ACCESS_READ && a->access[ENTRY_FORWARD] > ACCESS_READ;
         values = arena_printf(t->arena, "%s%s.%s = %s%s", values, comma, name,
                               writable ? arena_printf(t->arena, "(%s *)", stored) : "", name);
         any = arena_printf(t->arena, "%s%s%svoid *%s", any, comma, constant, name);
@@ -105,6 +106,8 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
 
 /* ---- what is left for the gradients ---- */
 
+/* Returns the members of struct call for arrays with a number for each query: saved_0, … from forward, and row_0, …
+   from the part of backward with the row sums. */
 static const char *row_members(const struct emitted_file *e, struct arena *arena)
 {
     const char *members = "", *real = emit_real(e->p->spec->dtype);
@@ -135,8 +138,8 @@ static const struct compilation *ordered_part(const struct emitted_file *e)
     return NULL;
 }
 
-/* The sums of that part: the elements of a row, of all of them; as members; as statements that point these at their
-   arrays. */
+/* The shared sums of the part that ordered_part returns: the elements of one row of all arrays of sums together, their
+   members of struct call, and the statements that set these members. */
 struct sums {
     int64_t row;
     const char *members, *values;
@@ -161,7 +164,7 @@ static struct sums sums_of(const struct emitted_file *e, struct arena *arena)
     return s;
 }
 
-/* Returns a condition as C: that the caller wants an output that is computed from sums of a different part. */
+/* Returns C that tests whether the caller wants an output that a part computes from the shared sums. */
 static const char *sums_wanted(const struct emitted_file *e, struct arena *arena)
 {
     const char *when = "";
@@ -174,7 +177,7 @@ static const char *sums_wanted(const struct emitted_file *e, struct arena *arena
     return when;
 }
 
-/* Where other numbers of keys are run by other code: the least of each. */
+/* Returns the initialiser of a list of the numbers of keys from which on a different version can run: "0, 4096". */
 static const char *lengths(const struct version *v, int versions, struct arena *arena)
 {
     const char *from = "0";
@@ -219,7 +222,7 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
 
 /* ---- parameters ---- */
 
-/* The shape as struct attn_param has it: "ATTN_BATCH, 64". */
+/* Returns the shape of a parameter as an initialiser for struct attn_param: "ATTN_BATCH, 64". */
 static const char *extents(struct arena *arena, const struct kernel_array *a)
 {
     const char *made = "";
@@ -280,7 +283,7 @@ int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool fo
     return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
-/* Sets the lists of the arrays whose rows a state stores: those that have a row of real numbers for each key. */
+/* Sets the names for the arrays whose rows a state stores: inputs and parameters with a row of reals for each key. */
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays)
 {
     const char *rows = "", *heads = "", *pointers = "", *strides = "", *values = "", *row_strides = "";

@@ -1,5 +1,5 @@
-/* The emitted files: NAME.h with the interface, NAME.c with one version of the rows function for every target, the
-   choice among them at run time, and the entry points. */
+/* This file prints NAME.c. The file has a section of code for every target, the functions that choose a version at run
+   time, and the entry points. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -11,8 +11,8 @@
 
 /* ---- NAME.c ---- */
 
-/* Opens the #else that contains the whole file. A compiler of another language reports only this error. There are
-   declarations because ISO C forbids an empty file. */
+/* Prints #error directives for compilers of C++ or C89, and opens the #else branch that contains the rest of the file.
+   So such a compiler reports only this error. Each branch has a declaration, because ISO C forbids an empty file. */
 static void refuse_other_languages(const char *name, struct text *out)
 {
     text_add(out,
@@ -25,7 +25,7 @@ static void refuse_other_languages(const char *name, struct text *out)
              name, name, name, name, name);
 }
 
-/* A standalone source contains its header. */
+/* Prints the #include lines. A standalone file contains the text of NAME.h instead of including it. */
 static void includes(const struct emitted_file *e, struct text *out)
 {
     const char *const name = e->p->spec->name;
@@ -47,6 +47,7 @@ static void includes(const struct emitted_file *e, struct text *out)
                                                      : ""));
 }
 
+/* Returns whether the compilation has a table of constants called `name`. */
 static bool has_table(const struct compilation *c, const char *name)
 {
     for (int a = 0; a < c->loops->arrays; a++)
@@ -54,10 +55,10 @@ static bool has_table(const struct compilation *c, const char *name)
     return false;
 }
 
-/* Emits the tables of all programs, each once. */
+/* Prints the tables of constants of all compilations, each table once. */
 static void tables(const struct compilation *const *all, int count, struct text *out)
 {
-    bool used = false; /* by code that is compiled on every machine */
+    bool used = false; /* by code that every machine compiles; other tables may be unused */
     for (int k = 0; k < count; k++) used |= emit_certain_target(all[k]->target);
     for (int k = 0; k < count; k++) {
         const struct loops *const l = all[k]->loops;
@@ -87,8 +88,8 @@ static bool keeps_compensation(const struct stmt *s)
     return false;
 }
 
-/* Emits the functions of the compilations of a target with one register block, after the vector functions that they
-   share. */
+/* Prints the section for the compilations of a target that have the same register block: first the vector functions
+   that they share, then their functions. */
 static void one_block(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
                       struct text *out)
 {
@@ -144,7 +145,7 @@ static void one_block(const struct emission *p, const struct compilation *const 
     text_free(&rows);
 }
 
-/* Emits the compilations of one target, by register block. */
+/* Prints the compilations of a target, in a section for each register block. */
 static void one_target(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
                        struct text *out)
 {
@@ -181,7 +182,7 @@ void emit_source(const struct emission *p, const struct target *only, const char
         for (int x = 0; x < p->extends; x++)
             if (p->extend[x].target == t) {
                 if (p->extend[x].c->state.few_tokens)
-                    c[compilations++] = p->extend[x].c->state.few_tokens; /* which the next one calls */
+                    c[compilations++] = p->extend[x].c->state.few_tokens; /* the next compilation calls it */
                 c[compilations++] = p->extend[x].c;
                 if (p->extend[x].fold) c[compilations++] = p->extend[x].fold;
             }

@@ -15,13 +15,13 @@ static void gradients(const struct emission *p, struct text *out)
     const char *name = c->spec->name;
     emit_gradients_struct(p, out);
     text_add(out,
-             "/* Bytes that %s_forward leaves in problem->saved, if that is not NULL, for %s_backward with the same "
-             "arrays; 0: the sizes overflow, or are none. */\nsize_t %s_saved(const struct attn_problem *problem);\n",
+             "/* The bytes of problem->saved. Unless that is NULL, %s_forward fills it for %s_backward with the same "
+             "arrays. Returns 0 if the sizes overflow. */\nsize_t %s_saved(const struct attn_problem *problem);\n",
              name, name, name);
     text_add(
         out,
-        "/* Bytes of workspace for %s_backward, to be aligned to 64; put them into problem->workspace_bytes. 0: the "
-        "sizes overflow, or the problem is NULL. */\nsize_t %s_backward_workspace(const struct attn_problem "
+        "/* Returns the bytes of workspace for %s_backward, aligned to 64. Put them into problem->workspace_bytes. "
+        "Returns 0 for NULL, or if the sizes overflow. */\nsize_t %s_backward_workspace(const struct attn_problem "
         "*problem);\n",
         name, name);
     text_add(
@@ -38,7 +38,7 @@ static void gradients(const struct emission *p, struct text *out)
         name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_BACKWARD), name);
 }
 
-/* Returns the sentence of the header about calls of extend that compute no rows. */
+/* Returns the sentence of NAME.h about calls of extend that only store tokens, with NULL for q and out. */
 static const char *without_rows(const struct emission *p)
 {
     if (p->extends) return "";
@@ -69,22 +69,26 @@ static void decoding(const struct emission *p, struct text *out)
              "not of this problem (batch, heads, kv_heads%s) or damaged. */\n",
              holds, p->read_back < 0 ? ", capacity" : "");
     text_add(out,
-             "/* Bytes of a state; 0: the sizes overflow, or are none. */\nsize_t %s_state(const struct attn_problem "
+             "/* Returns the bytes of a state. Returns 0 if the problem is "
+             "NULL or not valid. */\nsize_t %s_state(const struct attn_problem "
              "*problem);\n",
              name);
-    text_add(
-        out, "/* Every sequence is empty%s. */\nint %s_state_init(const struct attn_problem *problem, void *state);\n",
-        p->folds ? ", and its first token will be at position problem->start, a multiple of the tokens that sums take "
+    text_add(out,
+             "/* Initialises a state: every "
+             "sequence is empty%s. */\nint %s_state_init(const struct attn_problem *problem, void *state);\n",
+             p->folds
+                 ? ", and its first token will be at position problem->start, a multiple of the tokens that sums take "
                    "in at a time; else ATTN_ELENGTH"
                  : "",
-        name);
+             name);
     text_add(out,
-             "/* Bytes of workspace for %s_extend, as %s_workspace says. */\nsize_t %s_extend_workspace(const struct "
+             "/* Returns the bytes of workspace for %s_extend, "
+             "like %s_workspace. */\nsize_t %s_extend_workspace(const struct "
              "attn_problem *problem);\n",
              name, name, name);
     text_add(
         out,
-        "/* problem->n_q new tokens for each sequence, or problem->lengths[b] of them (0 too; rows after these are "
+        "/* Adds problem->n_q tokens to each sequence b, or problem->lengths[b] tokens (maybe 0; rows after these are "
         "neither read nor written): q and out have n_q rows, k and v as well, and n_k is not looked at. Their rows "
         "of out are causal attention over all tokens so far, which the state remembers then; what %s_forward gives "
         "for a whole sequence, whatever the calls it is cut into.%s%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
@@ -96,20 +100,24 @@ static void decoding(const struct emission *p, struct text *out)
              "*workspace);\n",
              name, name, emit_array_arguments(arena, p->arrays, ENTRY_FORWARD));
     text_add(out,
-             "/* The tokens of a sequence so far. */\nint64_t %s_state_length(const struct attn_problem *problem, "
+             "/* Returns the number of tokens of a sequence "
+             "so far. */\nint64_t %s_state_length(const struct attn_problem *problem, "
              "const void *state, int64_t sequence);\n",
              name);
     text_add(out,
-             "/* The least length, besides 0, that the sequence can go back to. */\nint64_t %s_state_min_length(const "
+             "/* Returns the minimum length, other than 0, to which the sequence "
+             "can be truncated. */\nint64_t %s_state_min_length(const "
              "struct attn_problem *problem, const void *state, int64_t sequence);\n",
              name);
+    text_add(
+        out,
+        "/* Removes tokens from `length` on. Returns ATTN_ELENGTH if there are fewer, or if the state cannot go back "
+        "so far. */\nint %s_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, "
+        "int64_t length);\n",
+        name);
     text_add(out,
-             "/* Forgets the tokens from `length` on; ATTN_ELENGTH where there are fewer, or the state cannot go back "
-             "so far. */\nint %s_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, "
-             "int64_t length);\n",
-             name);
-    text_add(out,
-             "/* A sequence of `to` becomes that of `from`, a state of the same problem or the same state. */\nint "
+             "/* Copies a sequence of the state `from` to a sequence of `to`. These "
+             "are states of the same problem, or one state. */\nint "
              "%s_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from, "
              "int64_t from_sequence);\n",
              name);
@@ -150,18 +158,19 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     text_add(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     emit_params_struct(p, out);
     text_add(out,
-             "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n",
+             "\n/* Returns the bytes of `storage` that %s_params_init needs "
+             "for the random arrays%s. */\nsize_t %s_params_size(void);\n",
              name, emit_has_random(p->arrays) ? ", to be aligned to 64" : "", name);
-    text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to "
-                  "set. Returns 0. */\n");
+    text_add(out, "/* Makes the random arrays in `storage`. Learned arrays become NULL, and the caller sets them. "
+                  "Returns 0 or a negative ATTN_E… */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
     text_add(out,
-             "/* Bytes of workspace, to be aligned to 64, for a problem%s; they depend on the threads%s.\n"
+             "/* Returns the bytes of workspace, aligned to 64, for a problem%s; they depend on the threads%s.\n"
              "   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward "
              "takes no\n"
              "   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and "
              "_forward\n"
-             "   checks that they are enough. Of NULL: 0. */\n",
+             "   checks that they are enough. Returns 0 for NULL. */\n",
              emit_by_length(p->version, p->versions) ? " and every one with fewer keys" : "",
              emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);

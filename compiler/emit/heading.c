@@ -1,4 +1,4 @@
-/* The comment at the top of a C file: the formulas, how they are computed, and a table of contents. */
+/* This file prints the comment at the top of NAME.c: the formulas, the algorithm, and a table of contents. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* The number of keys from which on the last target always takes the linear form; 0: never, or for any number. */
+/* Returns the number of keys from which on the last target always runs the linear form. Returns 0 if it never or always
+   does. */
 static int64_t linear_from(const struct emitted_file *e)
 {
     int64_t from = 0;
@@ -23,8 +24,7 @@ static int64_t linear_from(const struct emitted_file *e)
     return from;
 }
 
-/* The numbers of keys for which a compilation runs, if the schedule has several entries: ", from 1 to 4095 keys and
-   from 8192 keys on". */
+/* Prints the numbers of keys for which a compilation runs: ", from 1 to 4095 keys and from 8192 keys on". */
 static void lengths_of(const struct emitted_file *e, const struct compilation *c, struct text *out)
 {
     const char *before = ",";
@@ -42,14 +42,14 @@ static void lengths_of(const struct emitted_file *e, const struct compilation *c
 
 /* ---- formulas ---- */
 
-/* A value of the graph in a formula: an input has its own name. */
+/* Returns the name of value v in formulas: the name of an input or parameter, otherwise x0, x1, … */
 static const char *value_name(const struct graph *g, int v)
 {
     const struct value *value = &g->value[v];
     return value->name ? value->name : arena_printf(g->module->arena, "x%d", v);
 }
 
-/* How tightly an operation binds, as in C; calls and leaves bind most tightly. */
+/* The precedence of operations, as in C, from low to high. Calls, names and numbers have the highest precedence. */
 enum {
     BINDS_CHOICE = 1,
     BINDS_OR,
@@ -83,7 +83,7 @@ static int binding_of(const struct expr *e)
     }
 }
 
-/* The dividend a of (a - a mod n) / n, which is a / n rounded down; else NULL. */
+/* Returns a if e is (a - a mod n) / n, which is floor(a / n). Returns NULL for any other expression. */
 static const struct expr *floored(const struct expr *e)
 {
     if (e->op != EXPR_DIV || e->arg[0]->op != EXPR_SUB) return NULL;
@@ -116,7 +116,7 @@ static void call(const struct graph *g, const struct value *v, const struct expr
     text_add(out, ")");
 }
 
-/* An expression of value v, in parentheses if it binds less tightly than `binding`. */
+/* Prints an expression of value v, in parentheses if its precedence is lower than `binding`. */
 static void formula(const struct graph *g, const struct value *v, const struct expr *e, int binding, struct text *out)
 {
     const struct module *m = g->module;
@@ -149,7 +149,8 @@ static void formula(const struct graph *g, const struct value *v, const struct e
         text_add(out, e->op == EXPR_NEG ? "-" : "!");
         formula(g, v, e->arg[0], own, out);
     } else if (expr_infix(e->op)) {
-        const bool regroups = e->op == EXPR_ADD || e->op == EXPR_AND || e->op == EXPR_OR; /* in a formula */
+        /* associative operations, for which a formula needs no parentheses on the right */
+        const bool regroups = e->op == EXPR_ADD || e->op == EXPR_AND || e->op == EXPR_OR;
         formula(g, v, e->arg[0], own, out);
         text_add(out, " %s ", expr_infix(e->op));
         formula(g, v, e->arg[1], own + !regroups, out);
@@ -158,7 +159,7 @@ static void formula(const struct graph *g, const struct value *v, const struct e
     if (own < binding) text_add(out, ")");
 }
 
-/* "sum over j of x4 * v": a reduction or a contraction. */
+/* Prints the formula of a reduction or contraction: "sum over j of x4 * v". */
 static void sum_formula(const struct graph *g, const struct value *v, struct text *out)
 {
     int over = 0;
@@ -207,7 +208,7 @@ static void formulas(const struct graph *g, struct text *out)
         text_add(out, "%s = %s\n", g->output[o].name, value_name(g, g->output[o].value));
 }
 
-/* "b (batch), i (query), d (64)" */
+/* Returns the list of the axes: "b (batch), i (query), d (64)". */
 static const char *axes_of(const struct graph *g)
 {
     static const struct {
@@ -232,7 +233,7 @@ static const char *axes_of(const struct graph *g)
 
 /* ---- the comment ---- */
 
-/* The sections of the file by the comments that they begin with, and the functions to look for. */
+/* Prints the table of contents: for each section of the file, its title and its main functions. */
 static void contents(const struct emitted_file *e, struct text *out)
 {
     const char *const name = e->p->spec->name;
@@ -252,6 +253,7 @@ static void contents(const struct emitted_file *e, struct text *out)
     text_add(out, ", %s_kernel\n", name);
 }
 
+/* Prints how the formulas are computed, and the tiles of every compilation of forward. */
 static void algorithm(const struct emitted_file *e, struct text *out)
 {
     const struct compilation *const *c = e->c;

@@ -3,7 +3,7 @@
 #include "emit.h"
 #include "printer.h"
 
-/* Returns the axes, as bits, whose current range the expression depends on. */
+/* Returns a bit mask of the axes whose current range the expression depends on. */
 static uint32_t range_axes(const struct expr *e)
 {
     uint32_t axes = e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
@@ -18,6 +18,8 @@ uint32_t emit_loop_axes(const struct stmt *s)
     return axes;
 }
 
+/* Declares the ids of every MIN_ID and MAX_ID in `e` that does not depend on the current range of an axis in `moving`,
+   a bit mask. */
 static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;
@@ -34,6 +36,7 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
     x->id[x->ids++] = e;
 }
 
+/* Calls `declare` for every condition and bound in the list `s`, including nested statements. */
 static void declare_all(struct emitter *x, const struct stmt *s, uint32_t moving)
 {
     for (; s; s = s->next) {

@@ -1,24 +1,27 @@
-/* The arrays that a part of backward leaves for other parts, and the gradients with respect to learned parameters:
-   their members of the call, the statements that place them, and the calls of the parts. */
+/* This file prints the C for left arrays: arrays in the workspace that one part of backward leaves for later parts. It
+   also prints the C for the gradients with respect to learned parameters, and the calls of the parts. For both kinds of
+   array it prints their members of struct call and the statements that set these members. */
 #include "printer.h"
 
 #include <string.h>
 
-/* The gradients with respect to parameters, from number `from` on: the number of the next one, or -1. */
+/* Returns the number of the first array from `from` on that is a gradient with respect to a parameter, or -1. */
 static int next_gradient(const struct kernel_arrays *arrays, int from)
 {
     while (from < arrays->count && arrays->array[from].place != PLACE_GRADIENTS) from++;
     return from < arrays->count ? from : -1;
 }
 
-/* An array that a part of a form leaves for other parts. Sums of queries are none: tiles add them up in order. */
+/* A left array of the quadratic or of the linear form. Sums with a row for each query are not left arrays: tiles of
+   keys add to them in order, and entry.c places them. */
 struct left_array {
     const char *name;
-    const struct graph *g; /* of a part that is given it, as value v */
+    const struct graph *g; /* the graph of a part that reads the array, as value v */
     int v;
 };
 
-/* The part of that number of the form, for the first target that has it; NULL: it has none. */
+/* Returns the graph of part number `part` of the linear or quadratic form, for the first target that has the part.
+   Returns NULL if no target has it. */
 static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
 {
     for (int k = 0; k < e->p->backwards; k++) {
@@ -37,6 +40,7 @@ static bool is_output(const struct graph *g, const char *name)
     return false;
 }
 
+/* Returns whether some part of the form outputs an array called `name`. */
 static bool is_left(const struct emitted_file *e, bool linear, const char *name)
 {
     bool left = false;
@@ -44,6 +48,7 @@ static bool is_left(const struct emitted_file *e, bool linear, const char *name)
     return left;
 }
 
+/* Returns whether the value is an array of sums with a row for each query. */
 static bool sums_of_queries(const struct graph *g, const struct value *v)
 {
     bool queries = false;
@@ -51,7 +56,7 @@ static bool sums_of_queries(const struct graph *g, const struct value *v)
     return v->sums && queries;
 }
 
-/* Returns whether a part reads the array called `name`. */
+/* Returns whether some part of the form reads an array called `name`. */
 static bool is_given(const struct emitted_file *e, bool linear, const char *name)
 {
     bool given = false;
@@ -62,7 +67,7 @@ static bool is_given(const struct emitted_file *e, bool linear, const char *name
     return given;
 }
 
-/* Returns the number of left arrays, and sets `*of` to a list of them. */
+/* Returns the number of left arrays of the form, and sets `*of` to a list of these arrays. */
 static int left_arrays(const struct emitted_file *e, bool linear, struct arena *arena, struct left_array **of)
 {
     struct left_array *const left = arena_alloc(arena, (size_t)e->p->parts * MAX_OUTPUTS * sizeof *left);
@@ -122,6 +127,7 @@ const char *emit_or_name(struct arena *arena, const char *condition, const char 
     return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
 }
 
+/* Marks value v of the graph, and all values from which v is computed. */
 static void mark_needed(const struct graph *g, int v, bool *needed)
 {
     if (needed[v]) return;
@@ -129,6 +135,7 @@ static void mark_needed(const struct graph *g, int v, bool *needed)
     for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
 }
 
+/* Returns whether value v of the graph is computed from value `of`. */
 static bool needs(const struct graph *g, int v, int of, struct arena *arena)
 {
     bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
@@ -136,8 +143,8 @@ static bool needs(const struct graph *g, int v, int of, struct arena *arena)
     return needed[of];
 }
 
-/* The condition, or that a gradient is wanted which needs the array of that name: a part may make it of what another
-   one makes of the array. */
+/* Returns C: `condition`, or the caller wants a gradient that is computed from the array `name`. A part can compute a
+   left array from this array, so the search goes on with that left array. */
 static const char *with_needs(const struct emitted_file *e, bool linear, const char *condition, const char *name,
                               struct arena *arena)
 {
@@ -155,7 +162,7 @@ static const char *with_needs(const struct emitted_file *e, bool linear, const c
     return condition;
 }
 
-/* The gradient that adds such sums of heads up. */
+/* Returns the name of the gradient that is the sum of the left array over query heads. */
 static const char *whole_of(const struct left_array *left, struct arena *arena)
 {
     int o = 0;
@@ -163,8 +170,9 @@ static const char *whole_of(const struct left_array *left, struct arena *arena)
     return left->g->output[o].name;
 }
 
-/* Statements that set the address of the gradients of heads. With one head they are the sum, which needs no array
-    unless it has to be rounded. */
+/* Returns statements that set the pointer and strides of a left array with the gradient of every query head. If each
+   key/value head has a single query head, the sum over heads is this gradient, so the pointer is that of the caller's
+   array. A caller's array of 16-bit type needs a separate left array, because the sum is rounded at the end. */
 static const char *heads_value(const struct left_array *left, enum dtype dtype, const char *placed, struct arena *arena)
 {
     const struct value *const v = &left->g->value[left->v];
@@ -177,12 +185,12 @@ static const char *heads_value(const struct left_array *left, enum dtype dtype, 
                           placed, row, name, row);
     if (dtype_of_sums(dtype) != dtype) return arena_printf(arena, "    {\n%s    }\n", placed);
     return arena_printf(arena,
-                        "    if (p->heads == p->kv_heads) { /* that of one head is the sum */\n"
+                        "    if (p->heads == p->kv_heads) { /* each key/value head has one query head */\n"
                         "        call->%s = call->%s;\n        call->%s_at = p->%s;\n    } else {\n%s    }\n",
                         name, whole, name, whole, placed);
 }
 
-/* Statements that set the address of an array that a part leaves for others, if a wanted gradient needs it. */
+/* Returns statements that place a left array in the workspace, if the caller wants a gradient that needs the array. */
 static const char *left_value(const struct emitted_file *e, bool linear, const struct left_array *left,
                               struct arena *arena)
 {
@@ -208,7 +216,7 @@ static const char *left_value(const struct emitted_file *e, bool linear, const s
     return value->sums ? heads_value(left, e->p->spec->dtype, placed, arena) : placed;
 }
 
-/* A call runs one form, so the arrays of both forms start at the same place. */
+/* The left arrays of the two forms share memory, because a call runs only one form. */
 const char *emit_left_values(const struct emitted_file *e, struct arena *arena)
 {
     struct left_array *left;
@@ -221,7 +229,8 @@ const char *emit_left_values(const struct emitted_file *e, struct arena *arena)
     return values;
 }
 
-/* Statements of a block before the totals are added up: what is its own sum already is not wanted of them. */
+/* Returns statements that run before the part that computes the totals. If the gradient of a single head is in the
+   caller's array already (heads_value), the totals part does not have to compute that array. */
 static const char *before_totals(const struct emitted_file *e, struct arena *arena)
 {
     struct left_array *left;

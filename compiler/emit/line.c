@@ -1,9 +1,10 @@
-/* This file prints lines of C, cuts long lines, and makes text safe for C comments. */
+/* This file prints lines of C, breaks long lines, and makes text safe for C comments. */
 #include "printer.h"
 
 #include <string.h>
 
-/* U+202A to 202E and U+2066 to 2069 change the direction of writing; compilers warn about them. */
+/* Returns whether c begins a character that changes the direction of writing: U+202A to 202E or U+2066 to 2069.
+   Compilers warn about such characters. */
 static bool turns_direction(const char *c)
 {
     if (strncmp(c, "\xe2\x80", 2) == 0) return (unsigned char)c[2] >= 0xaa && (unsigned char)c[2] <= 0xae;
@@ -37,10 +38,11 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
     }
 }
 
-/* The blank at which a line is cut to `room` bytes; 0: there is none. Blanks in literals do not count. In this order:
-   - the last blank after a comma or semicolon, if it is in the second half of the room
-   - the last blank in the room
-   - the first blank after it */
+/* Returns the position of the blank at which a line is broken so that `room` bytes remain, or 0 if it has no blank.
+   Blanks in literals are ignored. The first of these that exists is returned:
+   - the last blank after a comma or semicolon, if it is in the second half of these bytes
+   - the last blank in these bytes
+   - the first blank after these bytes */
 static size_t cut_of(const char *line, size_t length, size_t room)
 {
     const size_t indent = strspn(line, " ");
@@ -81,7 +83,7 @@ void emit_fold(struct text *file)
         if (indent > COLUMNS - LEAST) room = indent + LEAST;
         const bool starts = strncmp(line + indent, "/*", 2) == 0;
         const int deeper = (int)indent + (comment ? 0 : starts ? 3 : 4);
-        static const char command[] = ", made by attnc "; /* people copy it */
+        static const char command[] = ", made by attnc "; /* people copy this line to a shell */
         const bool whole = *line == '#' || (length > room && memmem(line, length, command, sizeof command - 1));
         comment = ends_in_comment(line, length, comment);
         while (!whole && length > room && (cut = cut_of(line, length, room)) > 0) {

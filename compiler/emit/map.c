@@ -1,7 +1,8 @@
-/* MAP statements as C. The lanes are the outer loop of a nest, and the other axes the inner loops.
-   - Expressions that do not depend on the inner axes are computed outside them.
+/* This file prints MAP statements as C. A MAP becomes a nest of loops: usually the outer loop is over vectors of lanes,
+   and the inner loops are over the other axes, called rows.
+   - Expressions that do not depend on the inner axes are computed outside the inner loops.
    - Expressions that do not depend on the lanes are scalars.
-   - Expressions over indices only are exact integers or doubles until they are combined with an element.
+   - Expressions over indices only are exact integers or doubles until they are combined with an array element.
    - The argument of sin and cos is a double. */
 #include "emit.h"
 #include "printer.h"
@@ -11,7 +12,7 @@
 
 /* ---- the statement ---- */
 
-/* Adds the expression to `out` in the form of the comment above the nest. */
+/* Adds the expression to `out`, as the comment above the nest shows it. */
 static void describe_expr(const struct nest *n, const struct expr *e, bool inner, struct text *out)
 {
     const struct module *m = n->x->m;
@@ -35,6 +36,7 @@ static void describe_expr(const struct nest *n, const struct expr *e, bool inner
     if (!expr_infix(e->op) || inner) text_add(out, ")");
 }
 
+/* Prints the comment above the nest: its assignments as formulas, at most 132 bytes long. */
 static void describe(const struct nest *n)
 {
     struct text comment = {0};
@@ -79,7 +81,7 @@ static struct ref compensation_of(const struct assign *a)
     return compensation;
 }
 
-/* Operand o now has the value `made`: terms of its old value are forgotten. */
+/* Records that operand o now has the value `made`, and removes the terms that were computed from its old value. */
 static void renew(struct nest *n, int o, const char *made)
 {
     const struct expr *leaf = expr_leaf(n->x->m, EXPR_OPERAND, o);
@@ -88,7 +90,8 @@ static void renew(struct nest *n, int o, const char *made)
         if (n->seen[id] && expr_uses(n->seen[id], leaf)) n->seen[id] = NULL;
 }
 
-/* A sum or maximum across the lanes. The rows are the outer loops. Lanes beyond the range do not count. */
+/* Prints an assignment that is a sum or maximum over the lanes. The loops over rows are outside the loop over the
+   lanes. Lanes after the end of the range are replaced by 0 or -infinity. */
 static void fold_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
@@ -163,8 +166,8 @@ void emit_region(struct emitter *x, const struct expr *region, int lane, const c
     nest_free(n);
 }
 
-/* The number of outermost axes, without the lanes, that the result of a sum or maximum has, if all other axes are
-   inside them: then the result can stay in a register. -1 if the axes have another order, or nothing is summed. */
+/* Returns how many outer loops over rows surround the accumulator of a sum or maximum, if it can stay in a register.
+   All axes of the result must then be outside the axes that are summed. Returns -1 if they are not, or for FOLD_SET. */
 static int kept_outside(const struct stmt *s, const struct assign *a)
 {
     if (a->to.rank >= s->rank || a->fold == FOLD_SET) return -1;
@@ -174,13 +177,14 @@ static int kept_outside(const struct stmt *s, const struct assign *a)
     return kept;
 }
 
-/* Whether an array is in memory: a tile that only one statement makes and uses is not. */
+/* Returns whether an array is in memory. A tile that only one statement writes and reads is not. */
 static bool in_memory(const struct emitter *x, int array)
 {
     return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
 }
 
-/* Whether groups of `vectors` vectors fill the rows of every tile that the nest reads or writes along its lanes. */
+/* Returns whether the row length of every tile that the nest accesses along its lanes is a multiple of `vectors`
+   vectors. */
 static bool whole_in_rows(const struct nest *n, int vectors)
 {
     const struct loops *l = n->x->l;
@@ -195,9 +199,9 @@ static bool whole_in_rows(const struct nest *n, int vectors)
     return true;
 }
 
-/* The number of vectors of lanes that are computed together for a row, so they share what is the same in all lanes: an
-   index, or an element. It is that of a product, unless something is kept for each vector or the C of a function would
-   be repeated. */
+/* Returns how many vectors of lanes are computed together for a row, so that they share scalars: indices, and elements
+   of arrays without the lane axis. Returns 1 if the nest loads or computes something for each vector outside the rows,
+   or if the inlined C of a function would be repeated. */
 static int vectors_at_a_time(const struct nest *n, int outer)
 {
     const struct emitter *x = n->x;
@@ -218,18 +222,18 @@ static int vectors_at_a_time(const struct nest *n, int outer)
     return vectors;
 }
 
-/* A nest with the lanes outside of the rows, while its C is made. */
+/* A nest whose loop over the lanes is outside the loops over rows, while its C is made. */
 struct map {
     struct nest n;
     enum level innermost;
-    int outer;   /* loops, without the lanes, around the sums that stay in registers; or -1 */
-    int vectors; /* vectors of lanes that are computed together for a row */
-    int chains;  /* maxima for each of these vectors that are computed in parallel, of different rows */
-    struct text before, after,
-        registers; /* the beginning and the end of these sums; for several vectors, their declarations */
+    int outer;   /* loops over rows around the accumulators that stay in registers (kept_outside); or -1 */
+    int vectors; /* vectors of lanes that are computed together for a row (vectors_at_a_time) */
+    int chains;  /* independent accumulators of a maximum, for each of these vectors (chains_of) */
+    struct text before, after, registers; /* the C that begins and ends the accumulators, and their declarations */
 };
 
-/* Returns the number of maxima to compute in parallel. A single maximum would wait for the result of each row. */
+/* Returns the number of chains: independent accumulators of a maximum over rows. With a single accumulator, every row
+   would wait for the maximum of the row before it. */
 static int chains_of(const struct map *map)
 {
     enum { UNDER_WAY = 4 };
@@ -238,8 +242,8 @@ static int chains_of(const struct map *map)
     return alone && map->vectors < UNDER_WAY ? UNDER_WAY / map->vectors : 1;
 }
 
-/* Splits off a positive constant factor. Rounded multiplication by it is monotonic, so it is applied to the maximum
-   only. */
+/* Returns `e` without a positive constant factor, and sets *factor. Rounded multiplication by the factor is monotonic,
+   so max(factor * x) = factor * max(x), and the caller multiplies only the maximum. */
 static const struct expr *without_factor(const struct expr *e, double *factor)
 {
     const bool scaled = e->op == EXPR_MUL && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 0;
@@ -247,12 +251,14 @@ static const struct expr *without_factor(const struct expr *e, double *factor)
     return scaled ? e->arg[0] : e;
 }
 
+/* Returns the name of the variable that counts the chains. */
 static const char *chain_number(const struct map *map)
 {
     return scalar_format(&map->n, "%s_chain", map->n.x->m->axis[map->n.s->axes[0]].name);
 }
 
-/* A maximum over groups of rows: the first rows of all groups share a register, and so do the second rows. */
+/* Makes the C of a maximum over rows in several chains. The rows are processed in groups of map->chains rows, and row c
+   of every group goes to chain c. */
 static void keep_chains(struct map *map, const struct assign *a, const char *name, const char *address)
 {
     struct nest *n = &map->n;
@@ -275,7 +281,7 @@ static void keep_chains(struct map *map, const struct assign *a, const char *nam
              x->suffix, address, max);
 }
 
-/* A sum or maximum over the inner axes that stays in one register for each vector. */
+/* Makes the C of a sum or maximum over the inner axes whose accumulator stays in a register, one for each vector. */
 static void keep_in_register(struct map *map, const struct assign *a, const char *name, const char *address,
                              const char *value)
 {
@@ -297,7 +303,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
     scalar_line(n, innermost, scalar_format(n, "%s += %s;", sum, value));
     const struct axis *row = &x->m->axis[n->s->axes[n->s->rank - 2]];
     const int64_t terms = emit_tiled(x, n->s->axes[n->s->rank - 2]) ? 0 : row->extent, part = terms > 384 ? 192 : 32;
-    if (terms > 2 * part) { /* in parts, to reduce rounding errors */
+    if (terms > 2 * part) { /* sums of `part` terms are added up separately, to reduce rounding errors */
         const char *whole = scalar_format(n, "%s_in_whole%s", name, each);
         text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, whole, x->suffix);
         text_add(&map->registers, ", %s_in_whole[%d]", name, map->vectors);
@@ -317,7 +323,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
                  sum);
 }
 
-/* Returns whether an assignment after number k uses the result of assignment k. */
+/* Returns whether a later assignment of the statement uses the result of assignment k. */
 static bool used_later(const struct nest *n, int k)
 {
     const struct stmt *s = n->s;
@@ -329,7 +335,7 @@ static bool used_later(const struct nest *n, int k)
     return false;
 }
 
-/* Assignment number k, if every row stores a vector. */
+/* Makes the C of assignment k if every row stores a vector, because no accumulator stays in a register. */
 static void store_each(struct map *map, int k, const char *name, const char *address, const char *value)
 {
     struct nest *n = &map->n;
@@ -372,7 +378,7 @@ static void assign(struct map *map, int k)
         store_each(map, k, name, address, value);
 }
 
-/* Code of a level, for every vector of a row. */
+/* Prints the C of a level, in a loop over the vectors if several are computed together. */
 static void append_vectors(const struct map *map, const struct text *code)
 {
     struct emitter *x = map->n.x;
@@ -397,7 +403,8 @@ static const char *loop_over_lanes(const struct map *map)
                          emit_end(x, n->lane), lane, x->lanes * map->vectors);
 }
 
-/* The loops over groups of rows, one row for each chain. The last group repeats its last row. */
+/* Opens the loop over groups of rows, and the loop over the rows of a group, one for each chain. The last group repeats
+   its last row. */
 static void open_chains(const struct map *map, const char *axis, const char *first, const char *end)
 {
     struct emitter *x = map->n.x;
@@ -409,14 +416,14 @@ static void open_chains(const struct map *map, const char *axis, const char *fir
     emit_line(x, "    const int64_t %s = min(%s_first + %s, %s - 1);", axis, axis, number, end);
 }
 
-/* Prints the levels: the loop over the lanes, the loops over the rows, and the code before and after these. */
+/* Prints the whole nest: the loop over the lanes, the loops over the rows, and the C of each level. */
 static void print_nest(struct map *map)
 {
     struct nest *n = &map->n;
     struct emitter *x = n->x;
     const struct stmt *s = n->s;
     const int outer = map->outer;
-    /* if nothing is kept for the rows of a vector, rows are the outer loop, in the order of memory */
+    /* rows are the outer loop, in the order of memory, if no value is computed once for all rows of a vector */
     const bool rows = s->rank > 1, lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length &&
                                                 x->m->axis[n->lane].source == SIZE_CONSTANT;
     append(x, &n->level[LEVEL_UNIFORM]);

@@ -1,4 +1,5 @@
-/* This file prints products on matrix units, and copies to the operands of these products. */
+/* This file prints products on matrix units, and copies to the operands of these products. An operand can store each
+   number as a sum of 2 or 3 numbers of bf16, called its terms (struct array in ir.h). */
 #include "printer.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ static const char *number(const struct emitter *x, int64_t n)
     return arena_printf(x->m->arena, "%lld", (long long)n);
 }
 
-/* The number of tile registers that a sum goes over. */
+/* Returns C for the number of tile registers that a product reads along `axis`, the axis that it sums over. */
 static const char *steps_of(struct emitter *x, int axis)
 {
     const struct axis *a = &x->m->axis[axis];
@@ -24,13 +25,14 @@ static const char *steps_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + %d) / %d", emit_range(x, axis), depth - 1, depth);
 }
 
+/* Returns the elements of a row of pairs: 2 for each lane. */
 static int64_t row_of_pairs(const struct array *a)
 {
     return 2 * a->extent[a->rank - 1];
 }
 
-/* A product in a tile that may contain pairs outside the region, as in emit_over_region: weights there are 0, but
-   0 * infinity and 0 * NaN are NaN. */
+/* Prints a product in a tile that may contain pairs outside the region, as emit_over_region (product.c) does. Weights
+   outside the region are 0, but 0 * infinity and 0 * NaN are NaN. */
 static void over_region(struct emitter *x, const struct stmt *s, struct product_argument *argument, int arguments)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -68,13 +70,13 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     x->indent -= 4;
 }
 
-/* The distance between the terms of an operand, in elements. */
+/* Returns C for the distance between two terms of a number in an operand, in elements. */
 static const char *term_of(const struct emitter *x, const struct array *a)
 {
     return number(x, array_elements(a) / array_terms(a));
 }
 
-/* Prints a product of packed operands for the linear form. */
+/* Prints a product of the linear form, whose operands can have several terms. */
 static void emit_terms(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -139,8 +141,8 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
         emit_product_call(x, "unit_dot", argument, arguments);
 }
 
-/* Sums over the lanes for every row, in an array of the caller. In a tile that may contain pairs outside the region
-   weights there are 0, but 0 * infinity and 0 * NaN are NaN. */
+/* Weights outside the region are 0, but 0 * infinity and 0 * NaN are NaN. So in a tile that may contain pairs outside
+   the region, the emitted C handles infinity and NaN separately. */
 void emit_matrix_across(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -191,7 +193,7 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
     const char *step = NULL, *function = "rows", *to_row = emit_step(x, to, tile->axes[0]);
-    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* of the source */
+    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* axes of the source: its rows, and its columns */
     const bool numbers = a->dtype == DTYPE_F32, along = ref_axis(from, from->rank - 1) == column,
                terms = numbers && (tile->terms || !along);
     if (tile->paired) {

@@ -1,5 +1,6 @@
-/* Optional outputs: a statement of the gradients runs only if the caller wants one of the outputs that depend on its
-   results. */
+/* This file finds, for each statement, the outputs that depend on its results. Some outputs are optional: gradients,
+   and numbers that forward saves. If a statement serves only optional outputs, it runs only for a caller that wants
+   any of them. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -13,22 +14,22 @@ bool emit_is_wanted(const struct emitter *x, const struct array *a)
            (program_outputs_gradients(program) || (program_saves_rows(program) && array_of_rows(x->l, a)));
 }
 
-/* This lists the outputs that depend on the results of the statement `s`. outputs[k] is 1 if array k is such an output.
- */
+/* The outputs that depend on the results of statement `s`: outputs[k] is 1 if array k is such an output. */
 struct served {
     const struct stmt *s;
     unsigned char *outputs;
     struct served *next;
 };
 
-/* This is the state of a walk from the last statement to the first. For each array, `by` has a row of bytes with a 1
-   for each output that depends on the contents of the array at the current statement. */
+/* The state of a backward data-flow analysis, from the last statement to the first. by[a * arrays + k] is 1 if output k
+   depends on the contents of array a at the current statement. */
 struct walk {
     struct emitter *x;
     size_t arrays;
     unsigned char *by;
 };
 
+/* Sets to[k] if from[k] is set. Returns whether any element of `to` changes. */
 static bool join(unsigned char *to, const unsigned char *from, size_t count)
 {
     bool more = false;
@@ -39,7 +40,7 @@ static bool join(unsigned char *to, const unsigned char *from, size_t count)
     return more;
 }
 
-/* Returns whether an assignment overwrites a whole array. */
+/* Returns whether the assignment overwrites a whole tile, so that no output depends on the old contents. */
 static bool replaces(const struct emitter *x, const struct assign *a)
 {
     const struct ref own = loops_ref(x->l, a->to.of);
@@ -47,6 +48,7 @@ static bool replaces(const struct emitter *x, const struct assign *a)
            !array_has_slots(x->l, &x->l->array[own.of]) && ref_equal(&own, &a->to);
 }
 
+/* Returns the outputs that depend on the statement, or NULL if they are not known. */
 static struct served *served_by(struct emitter *x, const struct stmt *s)
 {
     struct served *known = x->served;
@@ -54,12 +56,13 @@ static struct served *served_by(struct emitter *x, const struct stmt *s)
     return known;
 }
 
+/* Analyses the statements of the list `s`, the last statement first. */
 static void walk(struct walk *w, const struct stmt *s)
 {
     struct emitter *x = w->x;
     if (!s) return;
     walk(w, s->next);
-    if (s->body) { /* the body can run several times, or not at all */
+    if (s->body) { /* the body can run several times or not at all, so the analysis repeats until nothing changes */
         unsigned char *const after = arena_alloc(x->m->arena, w->arrays * w->arrays);
         do {
             memcpy(after, w->by, w->arrays * w->arrays);

@@ -1,11 +1,12 @@
-/* This file prints the struct of the parameters of a variant, the shapes of the parameters, and the functions that make
-   random parameters from a seed. */
+/* This file prints the struct of a kernel's parameters, the struct of the gradients with respect to learned parameters,
+   and the functions that make random parameters from a seed. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
 
 #include <string.h>
 
+/* Returns whether the array is a parameter that is made from a seed. The caller sets all other parameters. */
 static bool is_random(const struct kernel_array *a)
 {
     return a->place == PLACE_PARAMS && a->origin != ORIGIN_LEARNED;
@@ -25,7 +26,7 @@ bool emit_has_random(const struct kernel_arrays *arrays)
     return false;
 }
 
-/* The members of a struct that are arrays; whether there are any. */
+/* Prints the members of a struct for the arrays of one place. Returns whether there are such arrays. */
 static bool members(const struct emission *p, enum array_place place, const char *constant, struct text *out)
 {
     struct arena *const arena = p->compilation[0]->graph->module->arena;
@@ -55,12 +56,15 @@ void emit_gradients_struct(const struct emission *p, struct text *out)
     struct text list = {0};
     const bool any = members(p, PLACE_GRADIENTS, "", &list);
     text_add(out,
-             "\n/* Gradients by learned parameters, which are written; one that is NULL is not computed. */\nstruct "
+             "\n/* The arrays for gradients with respect to learned parameters. A gradient that is NULL is not "
+             "computed. */\nstruct "
              "%s_gradients {\n%s};\n",
-             p->spec->name, any ? list.data : "    int none; /* this variant has none: pass NULL */\n");
+             p->spec->name,
+             any ? list.data : "    int none; /* this variant has no learned parameters: pass NULL */\n");
     text_free(&list);
 }
 
+/* Returns the bytes of an array of constant shape, rounded up to a multiple of 64. */
 static int64_t bytes_of(const struct kernel_array *a)
 {
     int64_t bytes = dtype_bytes(a->dtype);

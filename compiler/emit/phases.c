@@ -1,20 +1,27 @@
-/* The functions of a compilation. A form without states has one function, which computes a task: a tile of queries of
-   one head. A form with states has one for each parallel loop on a head, which computes one iteration, and one that
-   runs these phases on every thread. Their C is in emit/embedded/task.c. */
+/* This file prints the functions of a compilation, with C from emit/embedded/task.c. There are two cases:
+   - Without carried states there is one function. It computes a task, for example a tile of queries of a head.
+   - With carried states a task is a head. Each parallel loop inside the head becomes a phase, a function that computes
+     one iteration of the loop. A further function, the head function, runs the phases on every thread.
+   The head function divides the chunks of keys as follows (struct part in emit/embedded/kernel.c):
+   - A slot is the memory for the state of one chunk: first the sum over the chunk, then the carried state.
+   - A fold replaces the sums in consecutive slots by their prefix sums, the carried states.
+   - A segment is a range of chunks that one thread processes. The carried state goes from segment to segment.
+   - A window is the range of chunks that have slots at the same time. */
 #include "task.h"
 
 #include <string.h>
 
-/* A phase is a function that runs one parallel loop. */
+/* A phase: its C name, and C for its number of iterations (unless its iterations are the current chunks). */
 struct phase {
     const char *function, *iterations;
     bool of_chunks;
 };
 
+/* Prints the function of a phase: the loop `loop` of a head. `says` is the comment above it. */
 static struct phase phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const char *name,
                           const char *says, struct text *out)
 {
-    struct stmt only = *loop; /* the statements after the loop are in other functions */
+    struct stmt only = *loop; /* the statements after the loop belong to other phases */
     only.next = NULL;
     struct chain iterations = chain_of(&only);
     struct text *body = task_text(x);
@@ -55,13 +62,15 @@ static struct template_names names_of(const struct emitter *x, const struct phas
     return t;
 }
 
-/* The name `word`, of the second or a later function that it stands for with a number. */
+/* Returns `word` for the first of several phases, and word_2, word_3, … for the next ones. `before` counts the phases
+   before this one. */
 static const char *numbered(const struct emitter *x, const char *word, int before)
 {
     return before ? arena_printf(x->m->arena, "%s_%d", word, before + 1) : word;
 }
 
-/* All threads share the iterations. They synchronise unless the next loop gives each thread the same elements. */
+/* Prints the run of a phase whose iterations are divided among all threads on the head. The threads synchronise after
+   it if the next phase divides them differently. */
 static void share_phase(const struct emitter *x, const struct phase *p, bool synchronise, struct text *lead)
 {
     struct template_names t = names_of(x, p);
@@ -71,7 +80,9 @@ static void share_phase(const struct emitter *x, const struct phase *p, bool syn
     task_piece(&t, "SHARED", lead);
 }
 
-/* A thread's own segment: its chunks, or, once the segment before it is folded, a fold into each group of elements. */
+/* Prints the run of a phase on the segment of one thread. A phase over chunks processes the chunks of the segment. A
+   fold processes one group of the states' elements after the other, and waits until the segment before has folded the
+   group. */
 static void segment_phase(struct emitter *x, const struct phase *p, int first_group, int groups, struct text *lead)
 {
     struct template_names t = names_of(x, p);
@@ -80,7 +91,7 @@ static void segment_phase(struct emitter *x, const struct phase *p, int first_gr
     task_piece(&t, p->of_chunks ? "OWN_CHUNKS" : "FOLD", lead);
 }
 
-/* Returns whether the states are sums over queries. Keys read such states. */
+/* Returns whether the states are sums over queries, which keys read. Otherwise they are sums over keys. */
 static bool sums_queries(const struct emitter *x, const struct stmt *s)
 {
     for (; s; s = s->next)
@@ -88,7 +99,8 @@ static bool sums_queries(const struct emitter *x, const struct stmt *s)
     return false;
 }
 
-/* While the last chunk is not full nothing is summed, so its queries read the state that is kept. */
+/* Prints the path of a call that completes no chunk. Nothing is summed then, so the queries read the caller's state in
+   place. */
 static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
 {
     struct arena *const arena = x->m->arena;
@@ -103,7 +115,7 @@ static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
     task_piece(&t, "KEPT_STATE", lead);
 }
 
-/* The function with which the program for calls of few tokens reads the kept state. */
+/* Prints the phase with which queries read the caller's state in calls of few tokens. Its tiles are short. */
 static void phase_of_few(struct emitter *x, const struct chain *heads, const struct stmt *window, const char *lanes,
                          struct text *out)
 {
@@ -112,7 +124,7 @@ static void phase_of_few(struct emitter *x, const struct chain *heads, const str
     phase(x, heads, queries, lanes, "As the function of this name for more queries, but with a short tile.", out);
 }
 
-/* The names that the loops over chunks share. */
+/* Returns the template names that all loops over chunks use. */
 static struct template_names names_of_chunks(const struct emitter *x, const struct stmt *window, struct text *body,
                                              int deeper)
 {
@@ -124,16 +136,16 @@ static struct template_names names_of_chunks(const struct emitter *x, const stru
     return t;
 }
 
-/* Threads that work on a head together take segments of the chunks in turn, and pass the states on from segment to
-   segment, so the sums of a chunk stay with the thread that makes them. */
+/* Prints the loop over segments, for several threads on a head. Thread t takes the segments t, t + threads, … The
+   thread that sums a chunk also folds it and runs its queries, so the slot stays in the cache of that thread. */
 static void print_segments(const struct emitter *x, const struct stmt *window, struct text *body, struct text *lead)
 {
     const struct template_names t = names_of_chunks(x, window, body, 0);
     task_piece(&t, "SEGMENTS", lead);
 }
 
-/* Chunks that no query sees are skipped, so they are found window by window. In a window each thread takes one chunk,
-   and all share the folding. */
+/* Prints the loop over windows, for states that drop the keys between the first and the last ones. The chunks of
+   dropped keys are skipped. In a window the threads divide the chunks, then the folds, then the chunks again. */
 static void print_windows(const struct emitter *x, const struct stmt *window, const char *first, struct text *body,
                           struct text *lead)
 {
@@ -146,8 +158,8 @@ static void print_windows(const struct emitter *x, const struct stmt *window, co
     task_piece(&t, "WINDOWS", lead);
 }
 
-/* A thread that works on a head alone adds the keys of a chunk to the carried state after the chunk's queries have read
-   it. */
+/* Prints the loop over chunks for a thread that has a head to itself. The queries of a chunk read the carried state,
+   and then the keys of the chunk are added to that state. So no slot is needed for the sum of the chunk. */
 static void print_one_thread(struct emitter *x, const struct chain *heads, const struct stmt *window,
                              const char *summed, const struct phase *queries, struct text *segments, struct text *lead,
                              struct text *out)
@@ -171,7 +183,7 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     text_free(folds);
 }
 
-/* Prints the loop over the chunks. */
+/* Prints the loop over chunks: its phases to `out`, and their calls to the head function `lead`. */
 static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
                       struct text *out)
 {
@@ -220,8 +232,8 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     text_free(segments);
 }
 
-/* A loop before or after the one over the chunks: states begin, a form without chunks reads them, or sums over the rows
-   of the head are stored. */
+/* Prints a phase before or after the loop over chunks. Such a phase initialises the states, reads the final states
+   without a loop over chunks, or stores sums over the rows of the head. */
 static void other_phase(struct emitter *x, const struct chain *heads, const struct stmt *s, const char *name,
                         const char *says, bool only_first, struct text *lead, struct text *out)
 {
@@ -237,6 +249,7 @@ static void other_phase(struct emitter *x, const struct chain *heads, const stru
     text_free(body);
 }
 
+/* Prints all phases of a head, and the head function. */
 static void phases(struct emitter *x, struct text *out)
 {
     struct text *lead = task_text(x);

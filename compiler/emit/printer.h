@@ -1,5 +1,17 @@
-/* This header declares what the files of the printer share: the state of the printer, and the functions that print
-   names, numbers, addresses and statements as C. */
+/* This header declares what the files of emit/ share: the state of the printer, and the functions that print names,
+   numbers, addresses and statements as C. Terms:
+   - current range of an axis: the indices of the innermost loop over the axis, for example i0 <= i < i1 for a tile of
+     queries i.
+   - task: the work of one call of an emitted function. It is a tile of queries or keys, a slice of rows, or a head.
+   - slice: the rows (queries) of all batches and heads, or of one head, are divided into slices. Identifiers and
+     SIZE_UNITS call a slice a unit.
+   - phase: an emitted function for one parallel loop inside a head. The threads on a head run its phases in turn.
+   - slot: the memory for the state of one chunk. A segment is a range of chunks that one thread processes.
+   - member: one of the query heads that share a key/value head.
+   - region: the pairs of a query and a key that a sum runs over.
+   - ids: one integer for each position of a sequence, such as the number of its document. Regions can compare ids.
+   - part of backward: one of the programs that compute the gradients. The parts run one after the other.
+   - few: the form for few queries, whose lanes hold keys instead of queries. */
 #ifndef ATTNC_EMIT_PRINTER_H
 #define ATTNC_EMIT_PRINTER_H
 
@@ -10,18 +22,18 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
-enum { MAX_ID_RANGES = 16 }; /* in the conditions of one tile */
+enum { MAX_ID_RANGES = 16 }; /* the maximum number of ranges of ids that one tile declares (ids.c) */
 
 /* Returns the end of the names of a compilation's functions. The end names the target, and also the register block if
    the block is not the default. */
 const char *emit_suffix(const struct compilation *c);
-/* The runtime's types, with their guard in attnrt.h; and the functions of the runtime that `kernel` calls, as static
-   functions. (standalone.c) */
+/* For --standalone: standalone_types prints the types of attnrt.h, with their include guard. standalone_functions
+   prints the runtime functions that the C text `kernel` calls, as static functions. (standalone.c) */
 void standalone_types(struct text *out);
 void standalone_functions(struct arena *arena, const char *kernel, struct text *out);
 
-/* A function for products of one shape in one target's code: its parameters, and the call of the general product in its
-   body (product_function.c). */
+/* An emitted function for products of one shape. `list` is its parameter list. `call` is the call of a product of
+   emit/embedded/product.c in its body, without the last parenthesis. (product_function.c) */
 struct product_function {
     const char *list, *call;
     struct product_function *next;
@@ -29,177 +41,198 @@ struct product_function {
 
 struct served;
 
-/* The printer of one target's code. */
+/* The state of the printer while it prints one compilation for one target. */
 struct emitter {
     const struct compilation *c;
     const struct kernel_arrays *arrays;
     const struct loops *l;
     struct module *m;
     const char *suffix, *real;          /* "v4", "float" */
-    int lanes, vectors, rows;           /* elements of a vector; register block of a product */
-    int unroll;                         /* vectors of a map at a time */
-    struct product_function **products; /* a list that the compilations for a target share */
-    bool compensated;                   /* some sums are compensated */
-    int64_t unit_depth;                 /* the maximum number of terms in products of stored rows on matrix units */
-    int64_t region_keys, region_pairs;  /* the maximum number of terms in products over a region; of pairs of bf16 */
-    int64_t along_terms;                /* the maximum number of terms in products of contiguous rows */
-    int64_t fetched_lanes;              /* the maximum number of lanes in products that prefetch, for few queries */
+    int lanes, vectors, rows;           /* lanes of a vector; the register block of a product: vectors by rows */
+    int unroll;                         /* vectors that a MAP computes at a time */
+    struct product_function **products; /* the list of product functions, shared by compilations with one suffix */
+    bool compensated;                   /* some sum is compensated (Kahan) */
+    int64_t unit_depth;                 /* the maximum number of terms of a unit_dot whose rows may need padding */
+    int64_t region_keys, region_pairs;  /* the maximum number of terms of products over a region: of reals, of pairs */
+    int64_t along_terms;                /* the maximum number of terms of a dot_along */
+    int64_t fetched_lanes;              /* the maximum number of lanes of a dot_fetched */
     struct text *out;
     int indent, temporaries;
-    bool task_axis[MAX_AXES]; /* axes that the task number fixes */
-    int64_t stride[MAX_AXES]; /* between neighbours in the current range of an axis; 0: 1 */
-    bool block[MAX_AXES];     /* axes whose range is a block, with loops over its tiles inside */
-    bool cut[MAX_AXES];       /* constant axes that an iteration covers only in part, from f0 to f1 */
-    bool phases;              /* a thread's memory is in *part; else `work` */
-    bool in_window;           /* the range of the chunks is the window, not one chunk */
-    int drawns;               /* random draws whose lists are declared */
+    bool task_axis[MAX_AXES]; /* axes of which a task has a single index */
+    int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
+    bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops split into tiles */
+    bool cut[MAX_AXES];       /* constant axes whose current range is only a part: f0 <= f < f1 */
+    bool phases;              /* the functions are phases, whose memory is in struct part; else in `work` */
+    bool in_window;           /* the current range of the chunk axis is several chunks, not one */
+    int drawns;               /* the number of random draws whose lists are declared */
     const struct expr *drawn[MAX_DRAWN];
-    int64_t workspace_used; /* the next free byte after the tiles; 0: all bytes are free */
-    int ids;                /* ranges of positions whose ids are declared, each as one of its ends */
-    const struct expr *id[MAX_ID_RANGES];
-    struct served *served;       /* the outputs that statements serve (optional_outputs.c); NULL: not known yet */
-    const struct range *hoisted; /* the ranges of an IF whose union is known before its loop */
+    int64_t workspace_used;               /* the offset of the next free byte after the tiles; 0: all bytes are free */
+    int ids;                              /* the number of declared ranges of ids */
+    const struct expr *id[MAX_ID_RANGES]; /* for each declared range: its MIN_ID or its MAX_ID */
+    struct served *served;       /* the outputs that depend on each statement (optional_outputs.c); NULL: unknown */
+    const struct range *hoisted; /* the ranges whose union was declared last, for emit_outside */
 };
-/* Cuts long lines of C at blanks. Directives, literals and the command that makes the file are not cut. */
+/* Breaks lines of C longer than 120 columns at blanks. Directives, literals, and the attnc command that people copy are
+   not broken. */
 void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
-/* The vector types, functions and products that the code uses. */
+/* Prints the vector types, vector functions and products that the C text `code` uses. (vector.c) */
 void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
-const char *emit_real(enum dtype dtype);   /* the C type of what is computed with elements stored so */
-const char *emit_stored(enum dtype dtype); /* the C type of such an element */
+const char *emit_real(enum dtype dtype);   /* the C type of computations on elements that are stored as `dtype` */
+const char *emit_stored(enum dtype dtype); /* the C type of a stored element */
 /* Prints the functions of one compilation. (phases.c) */
 void emit_tasks(struct emitter *x, struct text *out);
-/* The name of a function of a compilation: NAME_part_v4, or NAME_part_from4096_v4; and the `part` of the function that
-   computes a call: "linear", "rows", … (function_name.c) */
+/* emit_function returns the C name of a compilation's function: NAME_part_v4, or NAME_part_from4096_v4 if the code is
+   for 4096 or more keys. emit_form returns the `part` of the main function: "linear", "rows", … (function_name.c) */
 const char *emit_function(const struct compilation *c, const char *part);
 const char *emit_form(const struct compilation *c);
-/* Whether the functions are phases: parallel loops on a head, one after the other. */
+/* Returns whether a task is a head whose parallel loops are printed as phases. */
 bool emit_in_phases(const struct loops *l);
-/* Returns the number of queries of a task: 0 if a task is a whole key/value head, or -1 if a task is a whole query
- * head. */
+/* Returns the number of queries, or keys, of a task. Returns 0 if a task is a whole key/value head, and -1 if a task is
+   a whole query head. */
 int64_t emit_tasks_of(const struct loops *l);
-/* The number of slices of the rows, of all heads or of each head, if tasks are slices; else 0. */
+/* Returns the number of slices if a task covers rows of all batches: 1 if these rows are not divided into slices.
+   Returns 0 for all other tasks. If heads have separate slices, the number is for one head. */
 int64_t emit_units_of(const struct loops *l);
 /* Returns whether the tasks are tiles of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
-/* Whether tasks of one head add to sums in the order of the tasks. */
+/* Returns whether the tasks of a head add to shared sums, each task after the task before it. */
 bool emit_in_order(const struct loops *l);
-/* The distance between neighbours in a task's tile of queries. */
+/* Returns the distance between the positions of neighbouring queries in a task's tile. */
 int64_t emit_tasks_apart(const struct loops *l);
-/* Whether the array is an optional output: its pointer may be NULL. The condition, as C, under which a statement runs:
-   that one of its outputs is wanted; NULL: it always runs. (optional_outputs.c) */
+/* emit_is_wanted returns whether the array is an optional output: the caller may pass NULL. emit_condition returns C
+   that tests whether the caller wants an output that depends on the statement, or NULL if the statement always runs.
+   (optional_outputs.c) */
 bool emit_is_wanted(const struct emitter *x, const struct array *a);
 const char *emit_condition(struct emitter *x, const struct stmt *s);
-/* The row of the kernel's table where an array is a parameter that has rows of tokens, which have strides as those of
-   inputs have; or NULL. (address.c) */
+/* Returns the entry of the kernel's table for a parameter with a row for each token, whose rows have strides like those
+   of inputs. Returns NULL for any other array. (address.c) */
 const struct kernel_array *emit_param_of_rows(const struct emitter *x, const struct array *a);
-/* Returns whether an array has a head for each query head. */
+/* Returns whether an array has elements for each query head, not only for each key/value head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
-/* Whether a state keeps only the first and the last rows of the array. */
+/* Returns whether a state drops rows of the array between the first and the last rows. */
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
 /* Prints the statements to x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* Prints a DOT statement. (product.c) */
 void emit_dot(struct emitter *x, const struct stmt *s);
-/* The maximum number of lanes of a product, in whole vectors. The rows of a state are padded further, to whole cache
-   lines, but rows of operands need not be. (address.c) */
+/* Returns the maximum number of lanes of a product, rounded up to whole vectors. Rows of `to` can be longer: rows of a
+   state are padded to whole cache lines, but rows of the operands may lack that padding. (address.c) */
 int64_t emit_most_lanes(const struct emitter *x, const struct ref *to);
 /* Prints the functions that products call. (product_function.c) */
 void emit_products(const struct emitter *x, struct text *out);
-/* One argument of a product; and the call of the function for such arguments. Constant arguments are in the function,
-   and the call passes the others. */
+/* An argument of a product: the name and C type of the parameter, and the value as C. */
 struct product_argument {
     const char *name, *type, *value;
 };
+/* Prints a call of the emitted function for this product and these arguments. Constant arguments are in the body of the
+   function, and the call passes only the variable arguments. (product_function.c) */
 void emit_product_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments);
-/* A DOT statement on matrix units, a COPY into one of its operands, and the definitions of tile registers for the file.
-   (matrix.c) */
+/* For matrix units (matrix.c):
+   - emit_matrix_dot prints a DOT statement.
+   - emit_matrix_across prints a DOT statement that adds to sums which several tasks share.
+   - emit_matrix_copy prints a COPY into an operand of such statements.
+   - emit_tile_registers prints the definitions of tile registers, once for a file. */
 void emit_matrix_dot(struct emitter *x, const struct stmt *s);
 void emit_matrix_across(struct emitter *x, const struct stmt *s);
 void emit_matrix_copy(struct emitter *x, const struct stmt *s);
 void emit_tile_registers(struct text *out);
-/* As C: the number of elements in an axis' current range, the name of a reference's array, and the address of an
-   operand at the beginning of the ranges of the nest's axes. */
+/* These return C: emit_range the number of indices in the current range of an axis, emit_array the name of the array
+   that `r` refers to, and emit_corner the address of the operand's first element in the current ranges. */
 const char *emit_range(struct emitter *x, int axis);
 const char *emit_array(const struct emitter *x, const struct ref *r);
 const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r);
-/* Whether the axis is in tiles, with variables i0, i1, and i inside a nest; else its name is its only variable. */
+/* Returns whether loops over the axis i run over tiles. The emitted C then has variables i0 and i1 for the current
+   range, and i counts from 0 in a tile. Otherwise i is the only variable. */
 bool emit_tiled(const struct emitter *x, int axis);
-/* The first value of a nest's variable for the axis, and one after the last, as C. */
+/* Return, as C, the first value of the variable that loops over the axis' current range, and the end (exclusive). */
 const char *emit_first(const struct emitter *x, int axis);
 const char *emit_end(const struct emitter *x, int axis);
-/* Opens the loops that a FOR over tiles of queries or keys becomes, and returns their number; the last one is over the
-   tiles. The condition of an IF with ranges. The lists of random draws that a loop needs, and their name. (ranges.c) */
+/* Opens the C loops for a FOR over tiles of queries or keys, and returns their number. The innermost loop is over the
+   tiles. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
-/* The name of an array's tiles for all of a block. (address.c) */
+/* Returns the name of the memory that holds the tiles of an array for all ranges of a block. (address.c) */
 const char *emit_held(const struct emitter *x, const struct array *a);
+/* Returns C that tests whether the current range is partly outside the union of the statement's ranges.
+   emit_drawn_lists declares the lists of random draws that a loop needs: before the loop, or in its body if `inside` is
+   true. emit_drawn_name returns the name of such a list. (ranges.c) */
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
-/* Declares the ranges of ids that the conditions in a statement compare as early as they are known: before the loop, or
-   (`inside`) at the beginning of its body. And the C of one end of such a range. (ids.c) */
+/* emit_ids declares the minimum and maximum of the ids that the conditions in a loop compare: before the loop, or at
+   the beginning of its body if `inside` is true. emit_id_end returns such a minimum or maximum as C. (ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
-/* The address, as C, of the ids of the sequence that an ID, MIN_ID or MAX_ID reads. (integer.c) */
+/* Returns C for the address of the ids of the sequence (batch index) that an ID, MIN_ID or MAX_ID reads. (integer.c) */
 const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e);
 /* Returns a bit mask of the axes of all loops in the list `s`, including nested loops. */
 uint32_t emit_loop_axes(const struct stmt *s);
 /* Prints a MAP statement. */
 void emit_map(struct emitter *x, const struct stmt *s);
-/* Prints C that sets the array `to` of masks. A mask selects the lanes of the axis `lane` that are in `region` at the
-   current indices along all other axes. */
+/* Prints C that sets the array `to` of masks, one mask for each vector of the axis `lane`. A mask selects the lanes
+   that are in `region`, for the current indices of all other axes. */
 void emit_region(struct emitter *x, const struct expr *region, int lane, const char *to);
-/* An expression in SIZE, LO, HI, and INDEX of axes with one variable, as C. */
+/* Returns the integer expression `e` as scalar C. */
 const char *emit_integer(struct emitter *x, const struct expr *e);
-/* A number of the emitted type (`narrow`: float), the shortest that reads back. */
+/* Returns the shortest C literal that reads back as `value`: a float if `narrow` is true, else a double. */
 const char *emit_number(const struct emitter *x, double value, bool narrow);
-/* The address of element `r`, as C: "q + (i0 + i) * q_row + d". */
+/* Returns the address of element `r` as C: "q + (i0 + i) * q_row + d". */
 const char *emit_address(struct emitter *x, const struct ref *r);
-/* The element itself: "q[(i0 + i) * q_row + d]". */
+/* Returns the element `r` as C: "q[(i0 + i) * q_row + d]". */
 const char *emit_element(struct emitter *x, const struct ref *r);
+/* Returns C for the number of elements between neighbouring indices of the axis' current range. Returns "0" if the
+   reference does not use the axis. */
 const char *emit_step(struct emitter *x, const struct ref *r, int axis);
-/* The stride between rows of sums that programs pass to each other, in elements: whole vectors of every target. */
+/* Returns the stride between rows of sums that one program leaves for another, in elements. A row is padded to whole
+   cache lines, so every target can use whole vectors. */
 int64_t emit_row_of_sums(const struct module *m, const struct array *a);
-/* Whether the array has sums for each query, with that stride. Sums for each key have strides in struct call. */
+/* Returns whether the array has sums for each query. The stride between their rows is emit_row_of_sums. Sums for each
+   key have strides in struct call instead. */
 bool emit_sums_of_queries(const struct emitter *x, const struct array *a);
-/* Whether the current range of an axis has a stride above 1. Then the variable name_count is the number of elements. */
+/* Returns whether neighbouring indices in the current range of an axis i are more than 1 apart. The variable i_count is
+   then the number of indices in the range. */
 bool emit_apart(const struct emitter *x, int axis);
 
-/* Text that can be in a C comment: without the beginning or end of a comment, and without trigraphs. */
+/* Returns `text` changed so that it can be in a C comment. A blank splits comment marks and trigraphs, and characters
+   that change the direction of writing are removed. */
 const char *emit_harmless(struct arena *arena, const char *text);
-/* Prints the lines of `text` as part of a C comment. */
+/* Prints the lines of `text`, indented, as part of a C comment. */
 void emit_comment(struct arena *arena, struct text *out, const char *text, int indent);
 
-/* The member of struct NAME_params with integers, or NULL. */
+/* Returns the member of struct NAME_params that holds the ids, or NULL. */
 const char *emit_param_of_ids(const struct kernel_arrays *arrays);
 bool emit_has_random(const struct kernel_arrays *arrays);
 void emit_params_struct(const struct emission *p, struct text *out);
 void emit_gradients_struct(const struct emission *p, struct text *out);
-/* NAME_params_size and NAME_params_init: every random array is at a multiple of 64 bytes. Memory for making the
-   orthogonal arrays follows. */
+/* Prints NAME_params_size and NAME_params_init. Every random array starts at a multiple of 64 bytes of the caller's
+   storage. Working memory for the orthogonal arrays follows the arrays. */
 void emit_params_functions(const struct emission *p, struct text *out);
 /* Returns the name that the runtime has for a storage type. */
 const char *emit_runtime_dtype(enum dtype dtype);
 
 /* Returns whether the choice of a version depends on the number of keys. */
 bool emit_by_length(const struct version *v, int versions);
-/* Whether some products need special instructions of the processor. */
+/* emit_any_X returns whether property X holds for any of the compilations:
+   - paired: a product takes pairs of bf16.
+   - waits: a thread may wait for another thread, because the compilation is in phases or in order.
+   - slower: the target has processors that support it but run it slowly.
+   - apart: the neighbouring queries of a task are more than 1 position apart. */
 bool emit_any_paired(const struct compilation *const *c, int compilations);
 bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations);
-enum { FOLD_GROUPS = 16 }; /* groups of elements of states, into which threads fold in order (embedded/kernel.c) */
+enum { FOLD_GROUPS = 16 }; /* groups of elements of the states; threads fold into each group in order */
 bool emit_any_in_phases(const struct compilation *const *c, int compilations);
-bool emit_any_waits(const struct compilation *const *c, int compilations); /* in phases, or in order */
+bool emit_any_waits(const struct compilation *const *c, int compilations);
 bool emit_any_in_order(const struct compilation *const *c, int compilations);
-bool emit_any_slower(const struct compilation *const *c, int compilations); /* on some processors that support it */
+bool emit_any_slower(const struct compilation *const *c, int compilations);
 /* Returns how many compilations at the beginning of the list `c` have the same target. */
 int emit_same_target(const struct compilation *const *c, int compilations);
-/* Returns whether the code for the target is compiled and can run on every machine. */
+/* Returns whether every machine can compile and run the code for the target. */
 bool emit_certain_target(const struct target *t);
-/* The condition under which the code for the k-th compilation's target is compiled: unless an earlier target is always
-   chosen. */
+/* Returns the preprocessor condition under which the code of compilation k is compiled, or "". The condition excludes
+   machines on which an earlier target is always chosen. */
 const char *emit_guard(const struct compilation *const *c, int k);
 
-/* The contents of one file: the code of all targets of a unit, or of one target. */
+/* The contents of one C file: the code for all targets of a spec, or for one target. */
 struct emitted_file {
     const struct emission *p;
     const struct compilation *const *c;
@@ -209,11 +242,12 @@ struct emitted_file {
 };
 
 struct template_names;
-/* Set the names of emit/embedded/entry.c for the functions that choose a version. */
+/* Set the names of the template emit/embedded/entry.c to the bodies of the functions that choose a version: for
+   forward, for extend, for prepared keys, and for the parts of backward. */
 void emit_choice(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_prepared(const struct emitted_file *e, struct template_names *t);
-void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t); /* of the parts of backward */
+void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t);
 
 /* Prints the comment at the top of the file. */
 void emit_heading(const struct emitted_file *e, struct text *out);
@@ -221,29 +255,36 @@ void emit_heading(const struct emitted_file *e, struct text *out);
 void emit_preamble(const struct emitted_file *e, struct text *out);
 void emit_entry_points(const struct emitted_file *e, struct text *out);
 
-/* The arrays that parts of backward leave for one another, and the gradients with respect to learned parameters
-   (left_arrays.c): whether there are any; their members of the call; the statements that set them; the calls of the
-   parts. */
+/* About the arrays that one part of backward leaves for later parts, and the gradients with respect to learned
+   parameters (left_arrays.c):
+   - emit_has_totals: whether the kernel has such arrays.
+   - emit_total_members: their members of struct call.
+   - emit_total_values: statements that set the pointers to the gradients.
+   - emit_left_values: statements that place the arrays in the workspace.
+   - emit_part_calls: calls of the parts, in order. */
 bool emit_has_totals(const struct emitted_file *e, struct arena *arena);
 const char *emit_total_members(const struct emitted_file *e, struct arena *arena);
 const char *emit_total_values(const struct emitted_file *e, struct arena *arena);
 const char *emit_left_values(const struct emitted_file *e, struct arena *arena);
 const char *emit_part_calls(const struct emitted_file *e, struct arena *arena);
-/* Adds to the condition that the pointer `name` may also be set, unless the condition has the name already. */
+/* Returns "condition || name" as C, or `condition` if it contains the name already. */
 const char *emit_or_name(struct arena *arena, const char *condition, const char *name);
 
-/* The arrays that an entry point takes, in C: "const float *q, …". */
+/* Returns the parameters of an entry point that are arrays, as C: "const float *q, …". */
 const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry);
-/* The arguments of forward as the comment of a header shows them: "q [B,H,n_q,64]  …". */
+/* Returns the shapes of the arrays of forward, for the comment of NAME.h: "q [B,H,n_q,64]  …". */
 const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *arrays);
 
-/* Returns `e` as C. If `inner` is true, the text has outer parentheses unless `e` is a single name or number. */
+/* Returns the integer expression `e` as C. If `inner` is true, the text has outer parentheses unless it is a single
+   name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);
 
-/* Returns the number of the declared range of ids that `e` is an end of, or x->ids if no such range is declared. */
+/* Returns the number of the declared range of ids whose minimum or maximum is `e`, or x->ids if that range is not
+   declared. */
 int emit_known_ids(const struct emitter *x, const struct expr *e);
 
-/* A COPY statement. Elements beyond the range of the lanes become 0, so whole vectors can be computed. */
+/* Prints a COPY statement. In a tile, the lanes after the current range are set to 0, so later statements can compute
+   whole vectors. */
 void emit_copy(struct emitter *x, const struct stmt *s);
 
 bool emit_any_apart(const struct compilation *const *c, int compilations);

@@ -1,11 +1,11 @@
-/* This file prints calls for products. Products over a region sum only over pairs of a query and a key in the region.
- */
+/* This file prints DOT statements as calls of emitted functions. A product computes sum over t of a[r][t] * b[t][x],
+   where x runs over the lanes. A product over a region sums only over the pairs of a query and a key in the region. */
 #include "emit.h"
 #include "printer.h"
 
 #include <string.h>
 
-/* The largest number of vectors, up to the register block's, that divides the lanes of the tile. */
+/* Returns the vectors of a register block: at most x->vectors, and a divisor of the vectors of a row of `to`. */
 static int block_vectors(const struct emitter *x, const struct ref *to)
 {
     const int64_t vectors = emit_most_lanes(x, to) / x->lanes;
@@ -14,7 +14,8 @@ static int block_vectors(const struct emitter *x, const struct ref *to)
     return v;
 }
 
-/* The lanes of a product, in whole vectors. For a sequence they are the lanes of the current tile. */
+/* Returns C for the number of lanes of a product, rounded up to whole vectors. If the lanes are positions of a
+   sequence, the number is for the current tile. */
 static const char *lanes_of(struct emitter *x, const struct ref *to)
 {
     const struct array *a = &x->l->array[to->of];
@@ -27,7 +28,8 @@ static const char *lanes_of(struct emitter *x, const struct ref *to)
 
 enum { MAX_ARGUMENTS = 20 };
 
-/* The stride between pairs along an axis of a product's operand, in elements. */
+/* Returns C for the stride between neighbouring pairs of the operand along `axis`, in elements. The product sums over
+   the axis `over`, along which elements are paired. */
 static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
 {
     const struct array *a = &x->l->array[r->of];
@@ -35,6 +37,7 @@ static const char *pair_stride(struct emitter *x, const struct ref *r, int axis,
     return axis == over ? arena_printf(x->m->arena, "%lld", (long long)(2 * a->extent[1])) : "2";
 }
 
+/* Returns C for the number of pairs along an axis. */
 static const char *pairs_of(struct emitter *x, int axis)
 {
     bool constant = x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis];
@@ -42,7 +45,8 @@ static const char *pairs_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
 }
 
-/* A call of dot_T, dot_paired_T, or another product of embedded/product.c. */
+/* Prints a call of dot_T, dot_paired_T or another product of embedded/product.c. Arguments that this product lacks are
+   left out. */
 static void emit_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments)
 {
     struct product_argument given_to[MAX_ARGUMENTS];
@@ -56,9 +60,10 @@ static void emit_call(struct emitter *x, const char *product, const struct produ
     emit_product_call(x, product, given_to, count);
 }
 
-/* A product in a tile that may contain pairs outside the region. Weights are 0 there, but 0 * infinity and 0 * NaN are
-   NaN. So the tile is searched for infinity and NaN. If there are any, the sums are made without them, in the same
-   steps, and then they are added to the queries that see them. */
+/* Prints a product in a tile that may contain pairs outside the region. The rows are elements of the values, and the
+   lanes are weights. Weights outside the region are 0, but 0 * infinity and 0 * NaN are NaN. So the emitted C searches
+   the values for infinity and NaN. If it finds any, it sums the finite values only, and then adds the others to the
+   queries that see their key. */
 static void emit_over_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                              int arguments)
 {
@@ -71,7 +76,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     const char *across = paired ? "2" : emit_step(x, row, s->axes[0]),
                *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
-    if (paired) /* the elements of a pair are adjacent */
+    if (paired) /* the two elements of a pair are adjacent in memory */
         searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
     else if (strcmp(across, "1") == 0)
         searched = arena_printf(arena, "%s, %s, %s", along, keys, rows);
@@ -107,7 +112,8 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent -= 4;
 }
 
-/* emit_over_region if the values have the lanes, and pairs are rows of weights. */
+/* Prints a product like emit_over_region, but with rows of weights, and with the elements of the values in the lanes.
+   If `fetched` is true, the product prefetches the values. */
 static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                                int arguments, bool fetched)
 {
@@ -165,7 +171,8 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     x->indent -= 4;
 }
 
-/* The position of a task after it has added to sums over its lanes: rows of earlier members, and its own rows. */
+/* Returns C for the position that a task reaches in the shared sums with the current tile: the rows of all earlier
+   members of the head, and the rows of this member up to the end of the tile. */
 static const char *position_of(struct emitter *x, const struct stmt *s)
 {
     const struct array *a = &x->l->array[s->assign[0].to.of];
@@ -177,6 +184,7 @@ static const char *position_of(struct emitter *x, const struct stmt *s)
     return end;
 }
 
+/* Returns whether no later statement in the list adds to shared sums. */
 static bool is_last_across(const struct emitter *x, const struct stmt *s)
 {
     for (const struct stmt *after = s->next; after; after = after->next)
@@ -184,7 +192,7 @@ static bool is_last_across(const struct emitter *x, const struct stmt *s)
     return true;
 }
 
-/* Prints inner products of two rows. Both rows are contiguous along the axis of the sum. */
+/* Prints a product c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t. */
 static void emit_along(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -205,7 +213,7 @@ static void emit_along(struct emitter *x, const struct stmt *s)
     emit_call(x, "dot_along", argument, (int)(sizeof argument / sizeof *argument));
 }
 
-/* Whether the rows of a product are rows of a sequence in an array of the caller. */
+/* Returns whether the rows of a product are tokens of a caller's array, such as the rows of k. */
 static bool rows_of_caller(struct emitter *x, const struct stmt *s)
 {
     const struct array *a = &x->l->array[s->operand[0].of];
@@ -214,7 +222,8 @@ static bool rows_of_caller(struct emitter *x, const struct stmt *s)
            strcmp(emit_step(x, &s->operand[0], s->axis), "1") == 0;
 }
 
-/* The next product that sums over the same rows of another array of the caller, which is prefetched too; NULL: none. */
+/* Returns the next product in the list that sums over the same tokens, in a different array of the caller. Its rows are
+   prefetched together with the rows of `s`. Returns NULL if there is no such product. */
 static const struct stmt *next_over_rows(const struct emitter *x, const struct stmt *s)
 {
     for (const struct stmt *t = s->next; t; t = t->next) {
@@ -227,7 +236,7 @@ static const struct stmt *next_over_rows(const struct emitter *x, const struct s
     return NULL;
 }
 
-/* A product of rows of the caller, which prefetches them. */
+/* Prints a product whose rows are tokens of a caller's array, which the emitted function prefetches. */
 static void emit_ahead(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
 {
     const char *size = "int64_t ";
@@ -284,7 +293,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
              ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
              : "-1"},
         {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
-        {"span", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"}, /* inner products; sums over keys */
+        /* the number of terms that are summed separately: 32 in inner products, 192 in sums over keys */
+        {"span", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"},
         {"a", input, emit_corner(x, s, row)},
         {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_step(x, row, s->axes[0])},
         {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis)},

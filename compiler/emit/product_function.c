@@ -1,8 +1,10 @@
-/* Each shape of product that a target's code has becomes one function, so it is compiled only once. */
+/* This file prints the emitted functions for products. All products of a target that have the same constant arguments
+   share one function, so the C compiler compiles each shape of product only once. */
 #include "printer.h"
 
 #include <string.h>
 
+/* Returns whether the argument is a number or NULL, not a C expression with variables. */
 static bool is_constant(const char *value)
 {
     const char *number = *value == '-' ? value + 1 : value;
@@ -10,8 +12,8 @@ static bool is_constant(const char *value)
            (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
 }
 
-/* Finds the function for these arguments, or makes it. Constants stand in its body with the names of their
-   parameters. */
+/* Returns the name of the function for these arguments, and adds the function to the list if it is new. Constant
+   arguments are written in its body, after the names of their parameters in comments. */
 static const char *function_of(struct emitter *x, const char *name, const struct product_argument *argument,
                                int arguments)
 {
@@ -44,8 +46,10 @@ void emit_products(const struct emitter *x, struct text *out)
     const char *target = *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
     int n = 0;
     if (*x->products)
-        text_add(out, "/* The products of the code below, each compiled once: dot_%s with its constant arguments. */\n",
-                 x->suffix);
+        text_add(
+            out,
+            "/* The functions for the products below. Each calls dot_%s or a similar function with constants. */\n",
+            x->suffix);
     for (const struct product_function *p = *x->products; p; p = p->next) {
         text_add(out, "%sAPART void dot%d_%s(%s)\n{\n", target, n++, x->suffix, p->list);
         text_add(out, "    %s);\n}\n", p->call);

@@ -1,6 +1,9 @@
-/* Loops over tiles as C: over a union of ranges, or over a range with a period; tests of a tile against a union; and
-   the lists of random draws for the queries of a tile. The lists, and unions that contain them, are stored after the
-   tiles in the thread's workspace. */
+/* This file prints loops over tiles as C. A loop visits one of:
+   - all indices from a first to a last
+   - a union of ranges: a sorted list of disjoint ranges, from attn_union in the runtime
+   - the indices x with floor_mod(x - phase, period) < run. The `run` such indices in a period are its residues.
+   The file also prints tests of a tile against a union, and the lists of random draws for the queries of a tile. These
+   lists, and the unions that depend on them, are stored in the thread's workspace, after the tiles. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -10,7 +13,7 @@
 
 /* ---- random draws ---- */
 
-/* Reserves bytes of the workspace and returns their address as C. */
+/* Reserves `bytes` bytes of the workspace and returns their address as C. */
 static const char *take(struct emitter *x, int64_t bytes)
 {
     if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c);
@@ -47,7 +50,7 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 
 /* ---- unions ---- */
 
-/* Prints declarations of the sorted union of ranges and of its number of ranges. */
+/* Declares the union of the statement's ranges, clipped to from … to, as NAME, and its number of ranges as NAMEs. */
 static void emit_union(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
 {
     int64_t bytes = draw_union_bytes(x->c, s);
@@ -84,7 +87,7 @@ const char *emit_outside(struct emitter *x, const struct stmt *s)
     return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
 }
 
-/* Returns whether the ranges depend on the current range of the same axis. */
+/* Returns whether the ranges of an IF depend on the current range of the axis that they divide. */
 static bool uses_own(const struct emitter *x, const struct stmt *s)
 {
     bool uses = false;
@@ -95,6 +98,7 @@ static bool uses_own(const struct emitter *x, const struct stmt *s)
     return uses;
 }
 
+/* Prints the head of a loop and counts the loop in *opened. */
 static void open_loop(struct emitter *x, int *opened, const char *head)
 {
     emit_line(x, "%s", head);
@@ -102,7 +106,7 @@ static void open_loop(struct emitter *x, int *opened, const char *head)
     ++*opened;
 }
 
-/* Declares the union of several ranges and begins the loop over it. */
+/* Declares the union of several ranges and opens the loop over the ranges of the union. */
 static void range_loop(struct emitter *x, const struct stmt *s, const char *name, int *opened)
 {
     const char *a = x->m->axis[s->axis].name;
@@ -118,27 +122,27 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
     open_loop(x, opened, arena_printf(x->m->arena, "for (int64_t piece = 0; piece < %ss; piece++) {", name));
 }
 
-/* a - b, where b is text. */
+/* Returns C for a - b. */
 static const char *difference(struct emitter *x, const char *a, const char *b)
 {
     if (strcmp(b, "0") == 0) return a;
     return arena_printf(x->m->arena, strchr(b, ' ') ? "%s - (%s)" : "%s - %s", a, b);
 }
 
-/* Loops over tiles of indices that are a period apart, for each residue of the run. */
+/* Opens a loop over the residues of a run, and in it a loop over tiles. A tile has indices that are a period apart. */
 static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, far = (long long)(s->step * s->period), last = (long long)s->run - 1;
     if (last > 0) {
-        emit_line(x, "/* every %s that is %s to %s + %lld modulo %lld, one residue at a time */", a, phase, phase, last,
-                  period);
+        emit_line(x, "/* every %s congruent to %s … %s + %lld modulo %lld, one residue at a time */", a, phase, phase,
+                  last, period);
         open_loop(x, opened,
                   arena_printf(arena, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
         phase = arena_printf(arena, "%s + %s_next", phase, a);
     } else
-        emit_line(x, "/* every %s that is %s modulo %lld */", a, phase, period);
+        emit_line(x, "/* every %s congruent to %s modulo %lld */", a, phase, period);
     const char *sum = strcmp(from, "0") == 0 ? "" : arena_printf(arena, "%s + ", from);
     emit_line(x, "const int64_t %s_first = %sfloor_mod(%s, %lld);", a, sum, difference(x, phase, from), period);
     open_loop(x, opened,
@@ -147,13 +151,13 @@ static void residue_loops(struct emitter *x, const struct stmt *s, const char *f
               far - period + 1, a, a, a, a, period - 1, period);
 }
 
-/* Loops over the tiles of each period's run. */
+/* Opens a loop over the periods, and in it a loop over the tiles of the run of a period. */
 static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, run = (long long)s->run;
-    emit_line(x, "/* every %s that is %s to %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1,
+    emit_line(x, "/* every %s congruent to %s … %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1,
               period);
     emit_line(x, "const int64_t %s_first = %s - floor_mod(%s, %lld);", a, from, difference(x, from, phase), period);
     open_loop(x, opened,
@@ -166,7 +170,8 @@ static void run_loops(struct emitter *x, const struct stmt *s, const char *from,
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
-/* Whether a product's C uses the end of the axis' range. Products of whole tiles do not. */
+/* Returns whether the C of a product uses the end of the current range of the axis. It does not if the product always
+   computes a whole vector or tile register of lanes. */
 static bool product_asks_for_end(const struct emitter *x, const struct stmt *s, int axis)
 {
     if (s->where || s->axis == axis || s->axes[0] == axis) return true;
@@ -174,7 +179,7 @@ static bool product_asks_for_end(const struct emitter *x, const struct stmt *s, 
            emit_most_lanes(x, &s->assign[0].to) != x->lanes;
 }
 
-/* Whether a tile's C uses the end of its queries. */
+/* Returns whether the C in the loop uses the end of the current range of the loop's axis. */
 static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
 {
     bool asks = loop->when && expr_uses(loop->when, expr_leaf(x->m, EXPR_HI, loop->axis));
@@ -183,8 +188,8 @@ static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
     return asks;
 }
 
-/* The loop over the tiles of a block, whose range has the same names. Arrays with a tile for each of them get a pointer
-   to the current one. */
+/* Opens the loop over the tiles of a block. The variables i0 and i1 of a tile hide those of the block. An array that
+   holds a tile for every range of the block gets a pointer to its current tile. */
 static int block_loop(struct emitter *x, const struct stmt *s)
 {
     const char *a = x->m->axis[s->axis].name;
@@ -207,8 +212,9 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     return 1;
 }
 
-/* A state that drops keys has only the first and the last ones. Its arrays are indexed as if they had all keys, with an
-   offset that differs between first and last keys. No range contains both once keys are dropped. */
+/* Declares pointers to the rows of keys in a state that stores only the first and the last keys. The emitted C indexes
+   rows by position, so the pointer depends on whether the current range has first keys or last keys. Once keys are
+   dropped, no range has both. */
 static void choose_rows(struct emitter *x, const struct stmt *s, const char *from)
 {
     if (!x->c->state.read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
@@ -234,7 +240,7 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
     } else if (x->c->state.read_first && x->m->axis[s->axis].source == SIZE_N_K)
         open_loop(x, &opened, "{");
     choose_rows(x, s, from);
-    if (s->period) { /* a scope, because another loop over the same axis may follow in the block */
+    if (s->period) { /* a scope for the variables, because another loop over the same axis may follow */
         open_loop(x, &opened, "{");
         emit_line(x, "const int64_t %s_end = %s;", a, end);
         if (s->apart)

@@ -1,5 +1,5 @@
-/* This file prints scalar expressions as C. A subexpression gets a name if it is used twice or computed in an outer
- * loop. */
+/* This file prints scalar expressions as C. A subexpression becomes a variable if it is used several times or computed
+   in an outer loop. */
 #include "emit.h"
 #include "printer.h"
 #include "scalar.h"
@@ -24,6 +24,7 @@ bool scalar_depends(const struct nest *n, const struct expr *e, int axis)
     return expr_uses_axis(e, n->s->operand, axis);
 }
 
+/* Returns whether the expression depends on an axis of the nest other than the lanes. */
 static bool on_rows(const struct nest *n, const struct expr *e)
 {
     for (int k = 0; k < n->s->rank; k++)
@@ -43,6 +44,7 @@ void scalar_line(struct nest *n, enum level level, const char *text)
 
 /* ---- terms ---- */
 
+/* Returns the C type of a term. */
 static const char *type_name(const struct nest *n, const struct term *t)
 {
     const char *suffix = n->x->suffix;
@@ -55,6 +57,7 @@ static const char *type_name(const struct nest *n, const struct term *t)
     return "";
 }
 
+/* Returns whether `c` needs no parentheses as an operand: it is a name, number, call or element. */
 static bool is_name(const char *c)
 {
     if (*c == '-') return false;
@@ -75,6 +78,7 @@ const char *scalar_wrapped(struct nest *n, const char *c)
     return is_name(c) ? c : scalar_format(n, "(%s)", c);
 }
 
+/* Declares the variable `name` for the term, and returns a term that refers to the variable. */
 static struct term name_term(struct nest *n, struct term t, enum level level, const char *name)
 {
     scalar_line(n, level, scalar_format(n, "const %s %s = %s;", type_name(n, &t), name, t.c));
@@ -82,7 +86,7 @@ static struct term name_term(struct nest *n, struct term t, enum level level, co
     return t;
 }
 
-/* NAME_1, NAME_2, …: a name that no array has. */
+/* Returns NAME_1, NAME_2, …: a name that is not the name of an array. */
 static const char *unused_name(struct nest *n, const char *name)
 {
     const struct loops *l = n->x->l;
@@ -171,6 +175,7 @@ static struct term load(struct nest *n, int operand)
     return (struct term){emit_element(x, r), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
 }
 
+/* Returns whether any subexpression is a real number. */
 static bool has_real(const struct expr *e)
 {
     if (e->type == TYPE_REAL) return true;
@@ -179,14 +184,14 @@ static bool has_real(const struct expr *e)
     return false;
 }
 
-/* The minimum or maximum of two scalars. It keeps NaN, unlike fmin and fmax. */
+/* Returns C for the minimum or maximum of two scalars. A NaN in `a` or `b` is kept, unlike in fmin and fmax. */
 static const char *extreme(struct nest *n, enum expr_op op, const char *a, const char *b)
 {
     return scalar_format(n, "(%s %s %s || %s != %s ? %s : %s)", a, op == EXPR_MIN ? "<" : ">", b, a, a, a, b);
 }
 
-/* A real expression over indices only. It is a double for every type of kernel, because it is compared or rounded down
-   and must be exact. */
+/* Returns the term of a real expression over indices only. It is a double for every storage type, because the result is
+   compared or rounded down and has to be exact. */
 static struct term wide_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -203,7 +208,7 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
     if (expr_infix(e->op))
         return (struct term){scalar_format(n, "%s %s %s", a, expr_infix(e->op), b), KIND_DOUBLE, true, false};
     if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", a), KIND_DOUBLE, true, false};
-    /* other operations are printed as a loop over the lanes */
+    /* all other operations become a loop over the lanes, because C has no vector operator for them */
     int number = x->temporaries++;
     const char *value;
     enum level own = scalar_level_of(n, e);
@@ -256,7 +261,7 @@ static bool compares_reals(const struct expr *e)
     return compares(e) && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
 }
 
-/* A scalar integer, possibly with comparisons of reals inside. */
+/* Returns the term of an integer or truth value that all lanes share. It may contain comparisons of reals. */
 static struct term shared_integer(struct nest *n, const struct expr *e, enum level level)
 {
     enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
@@ -292,6 +297,7 @@ static struct term shared_integer(struct nest *n, const struct expr *e, enum lev
     return (struct term){c, kind, false, false};
 }
 
+/* Returns the indices of all lanes along the lane axis. */
 static struct term index_of_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
@@ -315,7 +321,8 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     return ints_of(name);
 }
 
-/* Reals over indices only are compared as doubles, and other reals in the kernel's type. */
+/* Returns the term of a comparison, with one result per lane. Real expressions over indices only are compared as
+   doubles, and all other real expressions in the kernel's type. */
 static struct term comparison(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a, b;
@@ -335,7 +342,8 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
         true, narrow};
 }
 
-/* An operand of a bitwise `and` or `or`: a truth value for each lane, 0 or -1, as wide as the other operand. */
+/* Returns an operand of a bitwise `and` or `or`: a truth value for each lane, 0 or -1. If `narrow` is true, the truth
+   values are as wide as the kernel's type, otherwise 64 bits. */
 static const char *side(struct nest *n, struct term t, bool narrow)
 {
     if (!t.vector) t.c = scalar_format(n, "-(int64_t)%s", scalar_wrapped(n, t.c));
@@ -354,11 +362,12 @@ static struct term and_or(struct nest *n, const struct expr *e, enum level level
         true, narrow};
 }
 
+/* Returns a mask of the lanes for which EXPR_DRAWN holds. The emitted C calls a function of embedded/vector.c. */
 static struct term drawn(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
     struct term a = as_int(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level));
-    struct term *const lanes = a.vector ? &a : &b; /* what differs from lane to lane is passed by its address */
+    struct term *const lanes = a.vector ? &a : &b; /* the argument that differs by lane is passed by its address */
     if (lanes->vector && (!is_name(lanes->c) || strchr(lanes->c, '(')))
         *lanes = name_term(n, *lanes, level, scalar_format(n, "block%d", x->temporaries++));
     return (struct term){
@@ -367,6 +376,7 @@ static struct term drawn(struct nest *n, const struct expr *e, enum level level)
         KIND_BOOL, true, true};
 }
 
+/* Returns the term of a select between integers, without a branch: (mask & p) | (~mask & q). */
 static struct term select_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)),
@@ -379,7 +389,7 @@ static struct term select_integer(struct nest *n, const struct expr *e, enum lev
     return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q));
 }
 
-/* Signs, remainders and extremes, without a branch. */
+/* Returns the term of an arithmetic operation on integers with one element per lane. The emitted C has no branch. */
 static struct term arithmetic(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a = as_int(n, scalar_term(n, e->arg[0], level));
@@ -421,7 +431,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
 
 /* ---- reals ---- */
 
-/* Returns the argument of sin or cos as a double. */
+/* Returns the term of the argument of sin or cos, computed in doubles. */
 static struct term double_term(struct nest *n, const struct expr *e, enum level level)
 {
     if (e->type != TYPE_REAL || e->op == EXPR_OPERAND || e->op == EXPR_REAL) {
@@ -438,8 +448,9 @@ static struct term double_term(struct nest *n, const struct expr *e, enum level 
     return as_double(n, scalar_term(n, e, level));
 }
 
-/* An integer as a real of the kernel's type. The part that changes between rows of a tile is added as a real: both
-   parts are exact, and few machines convert vectors of 64-bit integers. */
+/* Returns an integer expression as a real of the kernel's type. If the expression is linear in the rows of a tile, only
+   its value at the start of the tile is converted, outside the loop over rows. The multiple of the row index is added
+   as a real. Both parts are exact, and few machines convert vectors of 64-bit integers quickly. */
 static struct term real_of_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -450,7 +461,8 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
                              KIND_REAL, true, false};
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
-    bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.remainder); /* the remainder may compare elements */
+    /* the remainder depends on rows if, for example, it compares elements */
+    bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.remainder);
     for (int k = 0; k < f.terms && linear; k++) linear = !on_rows(n, f.term[k].e);
     const char *rows = "";
     const struct expr *base = e;
@@ -458,7 +470,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
         int axis = n->s->axes[k];
         int64_t weight = f.weight[axis];
         if (axis == n->lane) continue;
-        if (weight == 0) { /* the axis does not occur, or cancels as in j - (i + j) */
+        if (weight == 0) { /* the axis does not occur in e, or cancels as in j - (i + j) */
             base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_int(x->m, 0));
             continue;
         }
@@ -470,13 +482,13 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
                              *times ? scalar_format(n, "(%s%s)", times, x->m->axis[axis].name) : x->m->axis[axis].name);
     }
     if (!linear) return scalar_as_real(n, scalar_term(n, e, level));
-    struct term start = scalar_as_real(n, scalar_term(n, base, LEVEL_LANE)); /* before the expression gets a name */
+    struct term start = scalar_as_real(n, scalar_term(n, base, LEVEL_LANE));
     start = name_term(n, start, LEVEL_LANE, scalar_format(n, "t_%d", x->temporaries++));
     return (struct term){scalar_format(n, "%s%s", start.c, rows), KIND_REAL, true, false};
 }
 
-/* Whether e is, except for its sign, a slope times a distance: a number for the whole nest times an integer for each
-   lane. */
+/* Returns whether e is, except for its sign, a slope times a distance. A slope is a real that is the same for the whole
+   nest. A distance is an integer that depends on the lane. */
 static bool is_slope(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_NEG) return is_slope(n, e->arg[0]);
@@ -486,8 +498,9 @@ static bool is_slope(const struct nest *n, const struct expr *e)
            scalar_level_of(n, slope) == LEVEL_UNIFORM;
 }
 
-/* a + b or a - b in float, with a slope times a distance on one side. The slope is a double and is split in two parts.
-   The first part has few enough bits for its product to be exact, and is added first. */
+/* Returns the term of a + b or a - b in float, where a or b is a slope times a distance. The slope is computed as a
+   double and split into high + rest. `high` has few enough bits for high * distance to be exact, and that product is
+   added first. */
 static struct term slope_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -532,7 +545,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
     bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
     if (narrow && vector && sum && (is_slope(n, e->arg[0]) || is_slope(n, e->arg[1]))) return slope_term(n, e, level);
-    /* scalars over indices only stay doubles */
+    /* a scalar over indices only stays a double, which is exact */
     bool exact = !vector && !expr_has(e, EXPR_OPERAND);
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -575,7 +588,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         return (struct term){scalar_format(n, "%s%s(%s)", name, f, a), kind, false, false};
     }
     a = scalar_as_vector(n, arg[0]);
-    if (e->op == EXPR_MIN || e->op == EXPR_MAX) { /* a NaN in the first argument stays */
+    if (e->op == EXPR_MIN || e->op == EXPR_MAX) { /* max_T keeps a NaN in its first argument, max_nan_T in either */
         bool first = e->arg[1]->op == EXPR_REAL, either = !first && e->arg[0]->op != EXPR_REAL;
         b = scalar_as_vector(n, arg[1]);
         return (struct term){scalar_format(n, "%s_%s%s(%s, %s)", expr_name(e->op), either ? "nan_" : "", x->suffix,
@@ -593,7 +606,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
 
 struct term scalar_term(struct nest *n, const struct expr *e, enum level user)
 {
-    bool known = e->id < n->exprs; /* not made since by real_of_integer */
+    bool known = e->id < n->exprs; /* false for an expression that real_of_integer has made */
     if (known && n->seen[e->id]) return n->term[e->id];
     enum level level = scalar_level_of(n, e);
     bool leaf = e->op == EXPR_INT || e->op == EXPR_REAL || e->op == EXPR_SIZE || e->op == EXPR_LO || e->op == EXPR_HI;

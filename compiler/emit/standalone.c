@@ -1,12 +1,12 @@
-/* --standalone: what a kernel needs of the runtime as text for the kernel's own files: the types of attnrt.h, and of
-   the functions those that it calls. */
+/* This file prints the parts of the runtime that a standalone kernel (option --standalone) contains: the types of
+   attnrt.h, and the runtime functions that the kernel calls. */
 #include "definitions.h"
 #include "printer.h"
 #include "../support/support.h"
 
 #include <string.h>
 
-/* The files of the runtime that kernels call, embedded when attnc is built. */
+/* The text of the runtime files with functions that kernels call. The build embeds these files in attnc. */
 extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_draw[], attnrt_processor[];
 
 void standalone_types(struct text *out)
@@ -28,7 +28,7 @@ void standalone_functions(struct arena *arena, const char *kernel, struct text *
                                 attnrt_processor};
     for (size_t f = 0; f < sizeof file / sizeof *file; f++) pieces_add(all, file[f], true);
     pieces_want(all, kernel);
-    text_add(out, "/* ==== what the kernel calls of attnc's runtime library ==== */\n");
+    text_add(out, "/* ==== functions of attnc's runtime library that the kernel calls ==== */\n");
     pieces_print(all, out);
     text_add(out, "\n");
 }

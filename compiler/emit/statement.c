@@ -14,7 +14,7 @@ static void close_block(struct emitter *x)
     emit_line(x, "}");
 }
 
-/* Whether an earlier loop of the list has declared the same names. */
+/* Returns whether an earlier loop of the list is over the same axis, so that its variables have the same names. */
 static bool follows_its_like(const struct stmt *first, const struct stmt *s)
 {
     for (; first != s; first = first->next)
@@ -22,8 +22,8 @@ static bool follows_its_like(const struct stmt *first, const struct stmt *s)
     return false;
 }
 
-/* Prints a statement and the statements after it that run under the same condition. Returns the last statement printed.
- */
+/* Prints a MAP, DOT or COPY. If it runs only under a condition (emit_condition), the following statements with the same
+   condition are printed in the same block. Returns the last statement printed. */
 static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
 {
     const char *condition = emit_condition(x, s);

@@ -1,4 +1,4 @@
-/* This file prints a function: its body, and the declarations that the body needs. */
+/* This file prints an emitted function: its head, the declarations that its body uses, and its body. */
 #include "task.h"
 
 #include <ctype.h>
@@ -6,6 +6,7 @@
 
 extern const char kernel_task[]; /* emit/embedded/task.c */
 
+/* Returns whether the C text contains the word as a whole identifier that is not a member of a struct. */
 static bool has_word(const char *text, const char *word)
 {
     size_t n = strlen(word);
@@ -63,7 +64,7 @@ const char *task_indented(struct arena *arena, const struct text *lines, int dee
 
 /* ---- declarations at the beginning of a function ---- */
 
-/* Whether a task has one index of an axis with this source. */
+/* Returns whether a task has a single index of an axis whose size comes from `source`. */
 static bool task_fixes(const struct emitter *x, enum size_source source)
 {
     for (int k = 0; k < x->m->axes; k++)
@@ -71,7 +72,7 @@ static bool task_fixes(const struct emitter *x, enum size_source source)
     return false;
 }
 
-/* The strides of an array that has elements for every row. */
+/* Returns C for the struct attn_strides of an array with a row for each token. */
 static const char *strides_of(const struct emitter *x, const struct array *a)
 {
     const char *name = emit_name(x->m->arena, a->name);
@@ -80,7 +81,8 @@ static const char *strides_of(const struct emitter *x, const struct array *a)
     return arena_printf(x->m->arena, a->sums ? "call->%s_at" : "call->p.%s", name);
 }
 
-/* The address of an array that has numbers for every row, at the head of the task. */
+/* Returns C for the address of an array with one or more numbers for each token, at the batch index and head of the
+   task. */
 static const char *address_of_rows(struct emitter *x, const struct array *a, const char *name)
 {
     struct arena *arena = x->m->arena;
@@ -103,14 +105,14 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
     return arena_printf(arena, g ? "call->%s%s + %s * %s.head" : "call->%s%s", name, made, head, strides);
 }
 
-/* The address of an array's element for the axes that the task fixes. */
+/* Returns C for the address of an array at the indices b, g and m, as far as the task has a single one of each. */
 static const char *address_of(struct emitter *x, const struct array *a)
 {
     struct arena *arena = x->m->arena;
     const char *name = emit_name(arena, a->name);
     if (array_of_elements(x->l, a) || array_of_rows(x->l, a) || emit_param_of_rows(x, a))
         return address_of_rows(x, a, name);
-    const char *made = NULL; /* row-major over the leading fixed axes */
+    const char *made = NULL; /* the row-major index over the leading axes */
     for (int k = 0; k < a->rank; k++) {
         const struct axis *axis = &x->m->axis[a->axes[k]];
         bool fixed = x->task_axis[a->axes[k]];
@@ -129,8 +131,8 @@ const char *task_kept(const struct emitter *x, const char *state)
     return arena_printf(x->m->arena, "call->%s + task * %lld", state, (long long)x->l->kept);
 }
 
-/* Declares the pointers that the body uses. A tile points into the workspace, another array to its element for the
-   task's b, g and m. */
+/* Declares the pointers that the body uses. The pointer of a tile is an address in the workspace. The pointer of any
+   other array is its address at the task's indices b, g and m. */
 static void array_pointers(struct emitter *x, const char *body, struct text *out)
 {
     for (int a = 0; a < x->l->arrays; a++) {
@@ -163,7 +165,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const bool of_caller = array_of_elements(x->l, array) || array_of_rows(x->l, array),
                    left = array->kind == ARRAY_INPUT &&
                           (array->sums ? !emit_sums_of_queries(x, array)
-                                       : !of_caller); /* by another part, if it is needed */
+                                       : !of_caller); /* an earlier part makes it only if it is needed */
         if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s%s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), emit_has_dropped(x, array) ? "last_" : "", c, place);
@@ -185,8 +187,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
     }
 }
 
-/* Declares the variables of a loop over tiles of `step` elements, from the number of its iteration. Returns how many
-   iterations it has. */
+/* Declares the current range of a loop over tiles of `step` indices, computed from the iteration number `number`.
+   Returns C for the number of iterations of the loop. */
 static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop, const char *number, struct text *out)
 {
     const char *const axis = x->m->axis[loop->axis].name, *const size = emit_size(x->m, loop->axis);
@@ -211,8 +213,9 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
     return counted ? "tiles" : size;
 }
 
-/* Declares the axes of the chain's loops, decoded from the number of an iteration, if `users` has a word of them. The
-   last tiles come first unless their order matters, because they may have the most keys. */
+/* Declares the indices of the chain's loops, computed from the variable `iteration`, which numbers all iterations of
+   the chain. Indices that the C text `users` does not name are left out. The last tile of queries comes first unless
+   the order matters, because with a causal mask it has the most keys. */
 static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users,
                    struct text *out)
 {
@@ -230,7 +233,7 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
     }
 }
 
-/* Declares the sizes of axes that the rest of the function uses. */
+/* Declares the sizes of axes that the C text `users` names. */
 static void sizes(struct emitter *x, const char *users, struct text *out)
 {
     static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_N_Q, SIZE_N_K, SIZE_ROWS};
@@ -256,7 +259,7 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
     if (chunks) text_add(out, "%s", chunks);
 }
 
-/* The attribute of the target. */
+/* Returns the macro with the function attribute of the target, or "". */
 static const char *target_of(const struct emitter *x)
 {
     return *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";

@@ -7,28 +7,32 @@
 #include "printer.h"
 #include "../schedule/schedule.h"
 
-/* A chain is a nest of parallel loops. Each loop is the only statement in the body of the loop around it. */
+/* A chain is a nest of parallel loops, outermost first. Each inner loop is the only statement in the body of the loop
+   around it. */
 struct chain {
     int loops;
     const struct stmt *loop[MAX_RANK];
     const struct stmt *body; /* of the innermost loop */
 };
+/* Returns the chain that begins with the statement `s`. The chain has 0 loops if `s` is not a parallel loop. */
 struct chain chain_of(const struct stmt *s);
 /* Returns the number of iterations of the whole chain as C. */
 const char *chain_iterations(struct emitter *x, const struct chain *chain);
-/* Returns the loop over chunks in the list `s`, or NULL if the list has no such loop. */
+/* Returns the loop over windows of chunks in the list `s`, or NULL if the list has no such loop. */
 const struct stmt *window_in(const struct stmt *s);
 
-/* Returns the text that collects the body of a function while the function is printed. */
+/* Returns an empty text, allocated in the arena. It can collect, for example, the body of a function. */
 struct text *task_text(const struct emitter *x);
-/* Adds the section `piece` of emit/embedded/task.c to `out`, with `names` filled in. */
+/* Adds the section PIECE_`piece` of emit/embedded/task.c to `out`, with `names` filled in. */
 void task_piece(const struct template_names *names, const char *piece, struct text *out);
 /* Returns the lines, indented by `deeper` more columns. */
 const char *task_indented(struct arena *arena, const struct text *lines, int deeper);
-/* Returns the address, as C, where the caller's state stores the head of the task. */
+/* Returns C for the address of the task's head in a caller's state. `state` is a member of struct call: "kept" or
+   "folded". */
 const char *task_kept(const struct emitter *x, const char *state);
-/* Prints a function that starts with `head`. Its body is the text in x->out. Declarations of the sizes, axes and
-   pointers that the body uses are printed before the body. */
+/* Prints a function to `out`. `head` is its name and parameter list, and x->out has its body. The declarations of the
+   sizes, indices and pointers that the body uses are printed before the body. The indices of `heads` are computed from
+   the parameter `task`, and the indices of `iterations` from the parameter `iteration`. */
 void task_function(struct emitter *x, const struct chain *heads, const struct chain *iterations, const char *head,
                    struct text *out);
 

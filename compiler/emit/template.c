@@ -1,4 +1,5 @@
-/* Fills templates: the C in emit/embedded/ becomes C of a kernel, with values in place of names. */
+/* This file fills in templates: C files of emit/embedded/ in which names are replaced by text for a kernel, and in
+   which some #if directives are evaluated. */
 #include "definitions.h"
 
 #include <ctype.h>
@@ -7,10 +8,12 @@
 
 enum { MAX_DEPTH = 16 };
 
+/* The state while a template is filled in. The lists are indexed by the depth of nested #if directives. */
 struct filling {
     const struct template_names *names;
     struct text *out;
-    /* by depth of #if: its lines are taken; a branch was taken; the template evaluates its condition */
+    /* taken: lines of the current branch are copied; done: an earlier branch, or this branch, has been taken;
+       own: the condition is in names of the template, so the directive is evaluated and not copied */
     bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH];
     int depth;
 };
@@ -20,6 +23,7 @@ static bool word_character(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
+/* Returns the first name of the template that matches the word, or NULL. */
 static const struct template_value *find(const struct template_names *t, const char *word, size_t length)
 {
     for (int k = 0; k < t->values; k++) {
@@ -33,7 +37,8 @@ static const struct template_value *find(const struct template_names *t, const c
     return NULL;
 }
 
-/* Evaluates `NAME`, `!NAME` or `NAME > number`, or several joined by &&. False if a word is no name of the template. */
+/* Evaluates the condition `NAME`, `!NAME` or `NAME > number`, or several of these joined by &&, and sets *holds.
+   Returns false if a word in the condition is not a name of the template. */
 static bool condition(const struct filling *x, const char *c, bool *holds)
 {
     for (*holds = true;; c += 2) {
@@ -52,7 +57,7 @@ static bool condition(const struct filling *x, const char *c, bool *holds)
     }
 }
 
-/* Whether the line is a directive of the template, which the result does not contain. */
+/* Evaluates a directive of the template. Returns false if the line is a C directive, which is copied to the result. */
 static bool directive(struct filling *x, const char *line)
 {
     bool holds = false;
@@ -81,8 +86,8 @@ static bool directive(struct filling *x, const char *line)
     return false;
 }
 
-/* Replaces a name by `text`. If `text` is empty, a blank next to the name is removed. If `text` begins with a comma,
-   the blank before the name is removed. */
+/* Prints `text` in place of a name. If `text` is empty, the blanks before the name are removed, or after the name if it
+   is the first word of the line. If `text` begins with a comma, the blanks before the name are removed. */
 static void put(struct filling *x, const char *text, size_t length, const char **next, bool first)
 {
     while ((!length || *text == ',') && !first && x->out->length && x->out->data[x->out->length - 1] == ' ')
@@ -92,6 +97,7 @@ static void put(struct filling *x, const char *text, size_t length, const char *
     text_append(x->out, text, length);
 }
 
+/* Prints a line with all names replaced, except in string literals. */
 static void fill_line(struct filling *x, const char *line, const char *end)
 {
     const char *begin = line + strspn(line, " ");

@@ -1,5 +1,5 @@
-/* This file prints the vector functions and products that the code for one target uses. The text is from the templates
-   vector.c, product.c and matrix.c in emit/embedded/, which are filled in for the target and the kernel. */
+/* This file prints the vector functions and products that the code for one target uses. They come from the templates
+   vector.c, product.c and matrix.c in emit/embedded/, whose names are replaced for the target and the kernel. */
 #include "definitions.h"
 #include "printer.h"
 #include "../target/target.h"
@@ -9,9 +9,11 @@
 extern const char kernel_vector[], kernel_product[],
     kernel_matrix[]; /* emit/embedded/vector.c, emit/embedded/product.c, emit/embedded/matrix.c */
 
+/* The orders of elements that `elements` returns. SWAPPED, UPPER and LOWER exchange or select halves of blocks of 2 *
+   half elements. */
 enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED };
 
-/* The indices of a shuffle of two vectors. The second vector's elements are numbered after the first's. */
+/* Returns the list of indices for a shuffle of two vectors. Indices from `lanes` on select from the second vector. */
 static const char *elements(struct arena *arena, int lanes, enum order order, int half)
 {
     struct text list = {0};
@@ -22,7 +24,7 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
         case SWAPPED: element = k ^ half; break;
         case UPPER: element = k & half ? lanes + k - half : k; break;
         case LOWER: element = k & half ? lanes + k : k + half; break;
-        case INTERLEAVED: element = (lanes + k) << 16 | k; break; /* two numbers of 16 bits */
+        case INTERLEAVED: element = (lanes + k) << 16 | k; break; /* two indices, of 16 bits each */
         }
         text_add(&list, "%s%d", k ? ", " : "", element);
     }
@@ -31,6 +33,7 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
     return made;
 }
 
+/* Sets the names of constants that depend on the type of the kernel. */
 static void set_constants(struct template_names *x, bool f64, bool instructions)
 {
     static const struct {
@@ -51,7 +54,8 @@ static void set_constants(struct template_names *x, bool f64, bool instructions)
     template_set(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
 }
 
-/* Returns whether the target has enough registers for a row and the sums of the row with a vector of keys. */
+/* Returns whether the target has enough registers for a whole query row and one accumulator for each lane of a vector
+   of keys. */
 static bool is_roomy(const struct target *target)
 {
     return target->registers > 16 && target->vector_bytes == 64;
@@ -80,13 +84,13 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "MATRIX_UNITS", target_has(target, TARGET_MATRIX_UNITS));
     template_set_number(x, "AVX", target->takes_roots);
     set_constants(x, f64, dq);
-    template_set_number(x, "AHEAD", 64); /* rows: enough to hide the latency of memory */
+    template_set_number(x, "AHEAD", 64); /* rows to prefetch ahead: enough to hide memory latency */
     template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
     template_set_number(x, "SEVERAL", dtype_bytes(e->m->dtype) == 2 ? 2 : target->several_from);
     template_set_number(x, "ROOMY", is_roomy(target));
-    template_set_number(x, "NEAR", 4 - target->near); /* as __builtin_prefetch has it */
-    template_set_number(x, "SOME", 16);               /* rows: as many as a core can have in flight */
+    template_set_number(x, "NEAR", 4 - target->near); /* the last argument of __builtin_prefetch */
+    template_set_number(x, "SOME", 16);               /* rows prefetched at once: a core can load that many at a time */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     for (int half = 1; half < e->lanes; half *= 2) {
@@ -105,7 +109,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set(x, "COMPENSATION_NULL", e->compensated ? ", NULL" : "");
 }
 
-/* Sets the names for products of numbers, or of pairs of bf16. */
+/* Sets the names for products of reals or, if `paired` is true, of pairs of bf16. */
 static void set_product(struct template_names *x, const struct emitter *e, bool paired)
 {
     const bool f64 = e->m->dtype == DTYPE_F64;
@@ -144,7 +148,8 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
 }
 
-/* Sets the name to a call for each number of rows after the whole blocks. */
+/* Sets the name to the cases of a switch over the rows after the whole register blocks: case r calls `function` for r
+   rows. */
 static void set_cases(struct template_names *x, const char *name, int rows, const char *function, const char *arguments)
 {
     struct text cases = {0};
@@ -162,9 +167,9 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     struct arena *arena = e->m->arena;
     struct pieces *all = pieces_new(arena);
     const bool pairs = target_has(e->c->target, TARGET_BF16_PRODUCTS);
-    for (int paired = 0; paired <= (pairs ? 1 : 0); paired++) { /* the first value of a name counts */
+    for (int paired = 0; paired <= (pairs ? 1 : 0); paired++) {
         struct template_names x = {.arena = arena};
-        set_product(&x, e, paired);
+        set_product(&x, e, paired); /* first, because names such as dot_T must match before the name _T */
         set_all(&x, e);
         set_cases(&x, "CASES", e->rows, "parts_T",
                   "vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step, c + r * c_row + x, "

@@ -1,6 +1,7 @@
-/* The user's expression as C. libclang parses it as the return value of a function in a file that exists only in
-   memory, and its syntax tree becomes a scalar expression. Types are checked here, because C's rules do not suffice:
-   every integer has 64 bits. libclang is loaded when the first expression is read. */
+/* Parses a user's expression with libclang. The expression becomes the return value of a function in a file that exists
+   only in memory. The syntax tree is translated to a scalar expression. Types are determined here and not by clang,
+   because all integers have 64 bits, and fmin of two integers is an integer. libclang is loaded when the first
+   expression is read. */
 #include "expression.h"
 #include "reader.h"
 
@@ -47,7 +48,7 @@ static struct {
 #undef POINTER
 } lib;
 
-/* The name of a function that the library lacks, or NULL. */
+/* Finds the functions of a loaded library. Returns the name of a function that the library lacks, or NULL. */
 static const char *find_functions(void *handle)
 {
 #define FIND(name) \
@@ -108,9 +109,9 @@ static const char file_name[] = "attnc-expression.c";
 static const char before[] = "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
 static const char after[] = "\n); }\n";
 
-/* The text before the user's: a declaration of each function, and the beginning of another one, whose value is the
-   user's text. All declarations use integers; the types are determined when the tree is read, because fmin of two
-   integers is an integer here. Sets *functions to the number of declarations. */
+/* Returns the text of the file before the user's text: a declaration of each function of the language, then the
+   beginning of the function that returns the user's expression. Sets *functions to the number of declarations. All
+   types are integers, because clang's types are not used. */
 static const char *text_before(struct arena *arena, int *functions)
 {
     const char *text = "";
@@ -126,7 +127,7 @@ static const char *text_before(struct arena *arena, int *functions)
 
 /* ---- from the syntax tree to expressions ---- */
 
-/* A value. `real` is its type in C, which may be double where the expression stays an integer of the same value, as in
+/* A translated expression. `real`: its type in C is double. e can be an integer of the same value nevertheless, as for
    floor(i). */
 struct typed {
     const struct expr *e;
@@ -136,7 +137,7 @@ struct typed {
 struct lowering {
     struct expression_reader *r;
     struct module *m;
-    size_t start; /* where the user's text begins in the file */
+    size_t start; /* the offset of the user's text in the file */
 };
 
 static const struct typed nothing = {NULL, false};
@@ -192,7 +193,7 @@ static const struct expr *make(const struct lowering *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* The value as a real expression. */
+/* Returns e as a real expression of the same value. */
 static const struct expr *as_real(const struct lowering *x, const struct expr *e)
 {
     if (e->type == TYPE_REAL) return e;
@@ -201,8 +202,8 @@ static const struct expr *as_real(const struct lowering *x, const struct expr *e
 
 static const struct expr *truth(const struct lowering *x, const struct expr *e);
 
-/* The negation of a truth value. Comparisons of integers are normalised, so that passes see j <= i however it was
-   written. */
+/* Returns the negation of a truth value. The negation of a comparison is a comparison, so passes see j <= i even if the
+   user wrote !(j > i). */
 static const struct expr *negation(const struct lowering *x, const struct expr *e)
 {
     bool integers = e->arg[1] && e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL;
@@ -228,7 +229,8 @@ static const struct expr *truth(const struct lowering *x, const struct expr *e)
     return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
 }
 
-/* The number of nodes of the expression as a tree, because passes walk it as a tree. Stops counting after `max`. */
+/* Returns the number of nodes in e, with equal subexpressions counted each time, because passes visit them each time.
+   Stops counting after `max`. */
 static int nodes(const struct expr *e, int max)
 {
     int count = 1;
@@ -236,7 +238,7 @@ static int nodes(const struct expr *e, int max)
     return count;
 }
 
-/* Checks every value: constants are finite, and the expression has at most EXPRESSION_MAX_NODES nodes. */
+/* Checks a translated expression: a constant must be finite, and e must have at most EXPRESSION_MAX_NODES nodes. */
 static struct typed finish(const struct lowering *x, CXCursor at, const struct expr *e, bool real)
 {
     if (e->op == EXPR_REAL && !isfinite(e->real)) {
@@ -253,7 +255,8 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
 
 static struct typed lower(const struct lowering *x, CXCursor cursor);
 
-/* As finish; also records the position of an exponential for messages about overflow. */
+/* Like finish, for an expression that contains a new exponential. Records the place of the exponential for messages
+   about overflow. */
 static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e,
                                        const struct expr *exponential)
 {
@@ -263,7 +266,7 @@ static struct typed finish_exponential(const struct lowering *x, CXCursor at, co
     return finish(x, at, e, true);
 }
 
-/* Warns of 1 / 8, which is 0. */
+/* Warns of an inexact quotient of integers, such as 1 / 8, which is 0. */
 static void warn_of_remainder(const struct lowering *x, CXCursor at, const struct expr *a, const struct expr *b)
 {
     if (a->op != EXPR_INT || b->op != EXPR_INT || b->integer == 0 || b->integer == -1 || a->integer % b->integer == 0)
@@ -273,7 +276,7 @@ static void warn_of_remainder(const struct lowering *x, CXCursor at, const struc
                        above, below, above / below, above, below);
 }
 
-/* Integer division as in C, with 0 as the result of a division by 0. The emitted code must not divide by 0. */
+/* Returns the quotient of integers as in C, or 0 if b is 0. Emitted code must not divide by 0. */
 static const struct expr *divide_integers(const struct lowering *x, const struct expr *a, const struct expr *b)
 {
     if (b->op == EXPR_INT) return make(x, EXPR_DIV, a, b);
@@ -294,8 +297,8 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
     }
 }
 
-/* True if a factor is an exponential. Passes can only keep an exponential from overflowing if they see it in a
-   product. */
+/* Whether e or a factor of e is an exponential. Passes can keep an exponential from overflowing only if it is a factor
+   of a product, so quotients and negations of such an e are written as products. */
 static bool exponential(const struct expr *e)
 {
     return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
@@ -313,7 +316,7 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         expression_error(x->r, begin_of(x, a.real ? at : right), "'%%' takes integers, not doubles");
         return nothing;
     }
-    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* sums of small integers are the same in both types */
+    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* sums of small integers are exact in both types */
         a.e = as_real(x, a.e);
         b.e = as_real(x, b.e);
     }
@@ -336,7 +339,8 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
     return finish(x, at, make(x, op, a.e, b.e), real);
 }
 
-/* a == b or a != b. A comparison of a truth value with 0 or 1 becomes the truth value or its negation. */
+/* Returns a == b, or a != b if `equal` is false. A comparison of a truth value with 0 or 1 becomes the truth value or
+   its negation. */
 static const struct expr *equality(const struct lowering *x, const struct expr *a, const struct expr *b, bool equal)
 {
     if (a->op == EXPR_INT)
@@ -383,7 +387,7 @@ static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
             expression_error(x->r, begin_of(x, cursor), "this constant does not fit 64 bits");
             return nothing;
         }
-        if (a.real) a.e = as_real(x, a.e); /* an integer has no -0 */
+        if (a.real) a.e = as_real(x, a.e); /* integers have no -0 */
         if (exponential(a.e)) return finish(x, cursor, make(x, EXPR_MUL, a.e, expr_real(x->m, -1)), true);
         return finish(x, cursor, make(x, EXPR_NEG, a.e, NULL), a.real);
     case CXUnaryOperator_LNot: return finish(x, cursor, negation(x, truth(x, a.e)), false);
@@ -397,7 +401,7 @@ static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
     if (c.count != 3) return nothing;
     struct typed condition = lower(x, c.cursor[0]), a = lower(x, c.cursor[1]), b = lower(x, c.cursor[2]);
     if (!condition.e || !a.e || !b.e) return nothing;
-    bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* two exponentials become one with a selected exponent */
+    bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* c ? exp(a) : exp(b) becomes exp(c ? a : b) */
     const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e,
                                           both ? b.e->arg[0] : b.e);
     if (!both) return finish(x, cursor, chosen, a.real || b.real);
@@ -413,7 +417,7 @@ static struct typed lower_power(const struct lowering *x, CXCursor at, const str
         const struct expr *made = make(x, EXPR_POW, as_real(x, base), as_real(x, exponent));
         return finish_exponential(x, at, made, made);
     }
-    /* an integer power becomes a product, which has features if its factors have */
+    /* an integer power becomes a product: the linear form finds features of products, not of pow */
     const struct expr *power = expr_power(x->m, as_real(x, base), (int64_t)fabs(n));
     return finish(x, at, n < 0 ? make(x, EXPR_DIV, expr_real(x->m, 1), power) : power, true);
 }
@@ -432,7 +436,7 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     const struct expr *a = arg[0].e, *b = arg[1].e;
     if (op == EXPR_POW) return lower_power(x, cursor, a, b);
     if (op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
-    /* for integers the result is an integer, exact for every position */
+    /* fabs, fmin and fmax of integers are integers, exact for every position */
     bool integer = (op == EXPR_ABS || op == EXPR_MIN || op == EXPR_MAX) && !arg[0].real && !arg[1].real;
     const struct expr *made = make(x, op, a, b);
     return op == EXPR_EXP ? finish_exponential(x, cursor, made, made) : finish(x, cursor, made, !integer);
@@ -482,7 +486,8 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
 
 /* ---- clang on the file ---- */
 
-/* Replaces clang's message by ours if it refers to code that the user did not write. */
+/* Reports a syntax error. Messages of clang that mention code which the user did not write are replaced by other
+   messages. */
 static void report_syntax(const struct lowering *x, size_t at, const char *message)
 {
     static const struct {
@@ -502,7 +507,7 @@ static void report_syntax(const struct lowering *x, size_t at, const char *messa
     expression_error(x->r, at, "%s", message);
 }
 
-/* Reports only clang's first error, because the others may follow from it; false if there is one. */
+/* Reports only clang's first error, because later errors may follow from it. Returns false if there is an error. */
 static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
 {
     bool good = true;
@@ -521,8 +526,8 @@ static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
     return good;
 }
 
-/* Finds the value that the last function returns. False unless the file has that many declarations of functions and
-   then a function that returns a single value. */
+/* Finds the value that the last function of the file returns. Returns false unless the file has `functions`
+   declarations and then one function with one statement, which returns a value. */
 static bool find_value(CXTranslationUnit unit, int functions, CXCursor *value)
 {
     const struct {

@@ -1,9 +1,9 @@
-/* Prints expressions as C: the user's expression as the compiler understood it, and expressions of a graph. */
+/* Prints expressions as C. Users see their own expression as the compiler understood it, and expressions of a graph. */
 #include "expression.h"
 
 #include <string.h>
 
-/* True for the head of a query, g * members + m. */
+/* Whether e is the number of a query head: g * members + m. */
 static bool is_head(const struct expr *e, const struct module *m)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
@@ -29,7 +29,7 @@ static void print_size(const struct module *m, int axis, struct text *out)
 
 static void print(const struct expr *e, const struct module *m, bool inner, struct text *out);
 
-/* An argument without its conversion to double, which is implicit in C. */
+/* Returns e without a conversion to double, written as e * 1.0. In C, an argument is converted implicitly. */
 static const struct expr *unconverted(const struct expr *e)
 {
     return e->op == EXPR_MUL && e->arg[0]->type != TYPE_REAL && expr_is_real(e->arg[1], 1) ? e->arg[0] : e;

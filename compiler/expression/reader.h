@@ -1,4 +1,4 @@
-/* Declarations that tokens.c and clang.c share: they read the expressions of the user. */
+/* Declarations that tokens.c and clang.c share. tokens.c checks the text of an expression, then clang.c parses it. */
 #ifndef ATTNC_EXPRESSION_READER_H
 #define ATTNC_EXPRESSION_READER_H
 
@@ -16,26 +16,27 @@ struct expression_reader {
     struct arena *arena;
     const char *text;
     size_t length;
-    bool positions; /* s is not allowed */
+    bool positions; /* the expression is a mask, in which s is not allowed */
     expression_report *report;
     void *user;
     bool failed;
-    size_t last; /* offset of the last token */
+    size_t last; /* the offset of the last token */
     int exponentials;
     struct exponential exponential[EXPRESSION_MAX_TOKENS];
 };
 
-/* The operation that users write as a call of this name; EXPR_OPS if there is none. */
+/* Returns the operation that users write as a call of function `name`; EXPR_OPS if there is no such function. */
 enum expr_op expression_function(const char *name);
 
 /* Reports an error at an offset into the text. */
 void expression_error(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_warning(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_note(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
-/* Reports every token that is not part of the language, and limits that are exceeded; returns false after an error.
-   Accepted text has only names of the language, balanced parentheses, and no character that could end an expression. */
+/* Reports each token that is not part of the language, and each limit that is exceeded. Returns false after an error.
+   Accepted text contains only names of the language, its parentheses are balanced, and no character can end the
+   expression. */
 bool expression_check_text(struct expression_reader *r);
-/* The number at an offset of accepted text. Sets *is_integer, and *integer if it is one. */
+/* Returns the number at an offset of accepted text. Sets *is_integer, and *integer to its value if it is an integer. */
 double expression_number(const struct expression_reader *r, size_t offset, bool *is_integer, int64_t *integer);
 
 #endif

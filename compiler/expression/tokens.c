@@ -1,5 +1,5 @@
-/* Checks the tokens of the user's expression before libclang reads it. Tokens outside the language never reach
-   libclang, and neither length nor nesting can overflow a stack. */
+/* Checks the tokens of a user's expression before libclang reads the expression. So libclang gets only tokens of the
+   language, and its stack cannot overflow, because length and nesting are limited. */
 #include "reader.h"
 
 #include <errno.h>
@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every token of C that consists of punctuation, the longest first. `allowed`: it is part of the language. Some others
-   have a note. */
+/* All tokens of C that are punctuation, and some other signs that users may type. Longer tokens come first.
+   - allowed: whether the token is part of the language
+   - note: an explanation for users, or NULL */
 static const struct sign {
     const char *text;
     bool allowed;
@@ -150,7 +151,7 @@ static bool is_function(const char *word)
     return expression_function(word) != EXPR_OPS;
 }
 
-/* The name of a function that the word may be meant for, or NULL. */
+/* Returns the name of a function of which `word` may be a misspelling, or NULL. */
 static const char *near_function(const char *word)
 {
     const char *names[EXPR_OPS + 1] = {NULL};
@@ -207,7 +208,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
 
 /* ---- numbers ---- */
 
-/* The length of a number as C's preprocessor splits it. */
+/* Returns the length of the preprocessing number at s: all characters that C's preprocessor takes as one number. */
 static size_t number_length(const char *s)
 {
     size_t n = 1;
@@ -276,7 +277,7 @@ double expression_number(const struct expression_reader *r, size_t offset, bool 
 
 /* ---- the whole text ---- */
 
-/* The number of bytes of the UTF-8 character at s. */
+/* Returns the number of bytes of the UTF-8 character at s. */
 static size_t character(const char *s)
 {
     size_t n = 1;
@@ -289,8 +290,8 @@ struct walk {
     size_t at;
     bool operand;      /* the previous token ends an operand */
     bool function;     /* the previous token is the name of a function */
-    int depth, prefix; /* the number of open parentheses; of consecutive signs before an operand */
-    int choices;       /* the number of `?` */
+    int depth, prefix; /* the number of open parentheses; the number of consecutive prefix operators */
+    int choices;       /* the number of `?` in the expression */
     bool call[EXPRESSION_MAX_DEPTH];
     size_t open[EXPRESSION_MAX_DEPTH];
 };
@@ -306,7 +307,7 @@ static bool check_sign(struct walk *w, const struct sign *sign)
         expression_error(r, w->at, "'%s' is not part of expressions", s);
         if (sign->note) expression_note(r, w->at, "%s", sign->note);
         w->operand = false;
-        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* the following text was not meant as an expression */
+        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* the rest of the text is a comment */
     }
     if (*s == '(') {
         if (w->depth == EXPRESSION_MAX_DEPTH) {
@@ -385,7 +386,7 @@ static bool check_token(struct walk *w)
             length = character(s);
             expression_error(r, w->at, "'%.*s' is not part of expressions", (int)length, s);
             if (strchr("\"'`;{}#\\@$", *s) && *s != '\'') w->operand = false;
-            if (strchr(";{}\"'#\\", *s)) return false; /* the following text is not an expression */
+            if (strchr(";{}\"'#\\", *s)) return false; /* the rest is no expression */
         }
     }
     w->at += length;

@@ -1,8 +1,9 @@
-/* The cache of compiled kernels: its folder, whether the folder can be trusted, private folders to compile in, and the
-   seal of each file.
-   - The code in the cache is executed. So the folder stays open after it was checked, and its files are reached through
-     its descriptor, never by a path or through a link.
-   - The seal detects files that were cut short. To load such a shared object would end the program by a signal. */
+/* The cache of compiled kernels: opening its folder, sealing its files, and locking them.
+   - attnc executes the code in the cache. So the folder must be writable only for this user. After this check, files
+     are opened relative to the folder's descriptor, and links are not followed. So a later change of the path is
+     harmless.
+   - A seal is a hash at the end of a file. It detects truncated files: a signal would end the program if it loaded a
+     truncated shared object. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -15,13 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* the hash's digits, and a newline in place of the string's zero byte */
+enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* bytes of a seal: the hash in hexadecimal digits, and a newline */
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 /* ---- the cache ---- */
 
-/* Returns the reason not to load code from the folder, or NULL if it can be trusted. The rule is that of ssh for keys:
-   whoever can write to the folder can run any code as this user. */
+/* Returns the reason not to load code from the folder; NULL: the folder can be trusted. Only this user may be able to
+   write to it, because whoever can write to it can run code as this user. ssh has the same rule for its keys. */
 static const char *distrust(struct arena *arena, const char *path, const struct stat *info)
 {
     static const char way_on[] = "or set XDG_CACHE_HOME to another folder";
@@ -71,7 +72,8 @@ bool cache_open(struct arena *arena, struct folder *out, const char **why)
 
 /* ---- sealed files ---- */
 
-/* Opens a file that only this user can write to; returns -1 with errno. */
+/* Opens a regular file that belongs to this user and that no other user can write to. Returns the descriptor, or -1
+   with errno. */
 static int open_own(const struct folder *f, const char *name, int flags)
 {
     const int file = openat(f->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -84,7 +86,8 @@ static int open_own(const struct folder *f, const char *name, int flags)
     return -1;
 }
 
-/* Returns the file's contents, which the caller frees; NULL with errno. */
+/* Returns the contents of the file, which the caller frees, or NULL with errno. The buffer has room for one more
+   byte. */
 static char *read_whole(int file, size_t *length)
 {
     struct stat info;
@@ -107,7 +110,7 @@ static char *read_whole(int file, size_t *length)
 
 int seal_file(const struct folder *f, const char *name)
 {
-    /* depending on the umask, a linker makes files that the group can write to */
+    /* with some umasks, the linker's output is writable for the group, and open_own would reject it */
     const int file = fchmodat(f->fd, name, 0700, 0) == 0 ? open_own(f, name, O_RDWR | O_APPEND) : -1;
     if (file < 0) return -1;
     size_t length;
@@ -125,7 +128,7 @@ int seal_file(const struct folder *f, const char *name)
     return written == SEAL && closed == 0 ? 0 : -1;
 }
 
-/* Returns the contents of a sealed file without the seal, which the caller frees; NULL if the file is not sealed. */
+/* Returns the contents of a sealed file without the seal; the caller frees them. NULL: the file is not sealed. */
 static char *read_sealed(const struct folder *f, const char *name)
 {
     const int file = open_own(f, name, O_RDONLY);
@@ -185,7 +188,8 @@ int cache_lock(struct arena *arena, const struct folder *cache, const char *file
             close(lock);
             return -1;
         }
-        /* The previous owner removes the file: then this lock protects nothing. */
+        /* cache_unlock removes the lock file. If this lock is on a removed file, other processes do not see it, so try
+           again with the current file. */
         if (fstatat(cache->fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == mine.st_ino &&
             there.st_dev == mine.st_dev)
             return lock;

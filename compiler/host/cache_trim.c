@@ -1,6 +1,6 @@
-/* Limits the size of the cache: removes kernels, and sources that did not compile, the least recently used first.
-   Any number of processes may do this at once: a process that saw a kernel and then cannot load it compiles it
-   again. */
+/* Limits the size of the cache: removes compiled kernels and sources that did not compile, the least recently used
+   first. Several processes may do this at the same time. If a kernel is removed just before another process loads it,
+   that process compiles it again. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 static const int64_t DEFAULT_LIMIT = INT64_C(1) << 30;
-/* In seconds. An unlocked file younger than JUST_MADE may still be in the making. Without working locks, a file older
-   than A_DAY is no longer used. */
+/* Ages in seconds:
+   - JUST_MADE: a younger file may belong to a process that has not locked it yet.
+   - A_DAY: an older file is not in use any more. This counts where the file system has no locks. */
 enum { JUST_MADE = 60, A_DAY = 24 * 3600 };
 
 struct entry {
@@ -45,7 +46,7 @@ int64_t cache_limit(const char **bad)
     return (int64_t)number << shift;
 }
 
-/* NAME-HASH.so and NAME-HASH.note: compile.c gives kernels and their notes these names. */
+/* Whether the file is a compiled kernel, NAME-HASH.so, or a note, NAME-HASH.note. compile.c makes these names. */
 static bool is_kernel(const char *name)
 {
     enum { DIGITS = 32 };
@@ -55,7 +56,7 @@ static bool is_kernel(const char *name)
     return hash[-1] == '-' && strspn(hash, "0123456789abcdef") == DIGITS;
 }
 
-/* The total size in bytes of the files in a folder. */
+/* Returns the total size in bytes of the files in a folder. */
 static int64_t bytes_in(int parent, const char *name)
 {
     const int fd = folder_open(parent, name);
@@ -75,8 +76,8 @@ static bool is_lock(const char *name)
     return length > ending && strcmp(name + length - ending, ".lock") == 0;
 }
 
-/* Whether a killed process left this file. A process holds a lock on the files that it works on, and the lock ends with
-   the process. */
+/* Whether a killed process has left this file or folder. A process locks the lock files and build folders that it uses,
+   and the operating system releases the locks when the process ends. */
 static bool abandoned(int fd, const struct stat *info)
 {
     const time_t age = time(NULL) - info->st_mtim.tv_sec;
@@ -104,6 +105,7 @@ void cache_clean(const struct folder *cache)
     if (folder) closedir(folder);
 }
 
+/* For qsort: the least recently used entry first. */
 static int by_use(const void *a, const void *b)
 {
     const struct entry *x = *(const struct entry *const *)a, *y = *(const struct entry *const *)b;

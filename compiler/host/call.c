@@ -1,4 +1,5 @@
-/* Calls of a compiled kernel with arrays of random numbers, parameters of typical size, and a workspace. */
+/* Calls of a compiled kernel with random inputs. This file makes the arrays, the parameters and the workspace of a
+   call, and calls forward and backward. */
 #include "call.h"
 #include "host.h"
 #include "../../runtime/attnrt.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 20 };
+enum { BLOCK = 1 << 20 }; /* a larger array repeats its first BLOCK random numbers, to save time */
 
 enum attn_dtype kernel_dtype(enum dtype dtype)
 {
@@ -22,7 +23,7 @@ enum attn_dtype kernel_dtype(enum dtype dtype)
     return ATTN_F32;
 }
 
-/* Writes the first numbers of a stream in the storage type. */
+/* Writes `count` normal random numbers in the type `dtype`: the first numbers of the random stream `name`. */
 static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, int64_t count)
 {
     enum { PIECE = 4096 };
@@ -38,7 +39,7 @@ static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *d
     }
 }
 
-/* Fills an array with the first numbers of a stream, repeated. */
+/* Fills an array with the first BLOCK numbers of the random stream `name`, over and over. */
 static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, size_t bytes)
 {
     size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
@@ -62,12 +63,14 @@ size_t call_workspace(const struct call *c)
                                     : c->kernel->workspace(&c->problem);
 }
 
+/* Whether the call writes or reads the values that forward saves for backward. */
 static bool saves(const struct call *c)
 {
     return c->kind == CALL_SAVING || c->kind == CALL_BACKWARD;
 }
 
-/* The problem that determines the sizes of the parameters. */
+/* Returns the problem that gives the sizes of parameters. With a state, a parameter with an element for each key has
+   room for all tokens that the state can hold. */
 static struct attn_problem problem_of_params(const struct call *c)
 {
     struct attn_problem p = c->problem;
@@ -75,7 +78,7 @@ static struct attn_problem problem_of_params(const struct call *c)
     return p;
 }
 
-/* The number of roles that a kind of call uses; the roles before this number are used. */
+/* Returns n: a call of this kind uses the arrays of the roles 0 to n - 1. */
 static int roles_of_call(const struct call *c)
 {
     return c->kind == CALL_BACKWARD ? ROLES : ROLE_DOUT;
@@ -96,10 +99,12 @@ void call_arrays_free(struct call_arrays *a)
     *a = (struct call_arrays){0};
 }
 
+/* Allocates the arrays that are missing or too small, and fills those that the kernel reads. Returns false if memory is
+   short. */
 static bool make_arrays(struct call *c, uint64_t seed)
 {
     static const char *const name[ROLES] = {
-        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* only arrays that are read */
+        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* of arrays that kernels read */
     struct call_arrays *a = c->arrays;
     for (int role = 0; role < roles_of_call(c); role++) {
         double bytes = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
@@ -113,7 +118,11 @@ static bool make_arrays(struct call *c, uint64_t seed)
     return true;
 }
 
-/* Parameters of typical size: weights near 1, biases near 0, matrices that preserve the norm of a row, ids in runs. */
+/* Fills a parameter with numbers of typical size:
+   - NAME.weight: near 1
+   - NAME.bias: near 0
+   - a matrix: scaled so that it roughly preserves the norm of a row
+   - integers: ids, with runs of `document` equal ids */
 static void fill_param(const struct attn_param *p, const int64_t *shape, void *data, size_t bytes, uint64_t seed,
                        int64_t document)
 {
@@ -132,6 +141,8 @@ static void fill_param(const struct attn_param *p, const int64_t *shape, void *d
             ((float *)data)[k] = (float)(shift + scale * (double)((float *)data)[k]);
 }
 
+/* Makes all parameters: random parameters with the kernel's params_init, other parameters with fill_param. Returns 0 or
+   ATTN_E... */
 static int make_params(struct call *c, uint64_t seed, int64_t document)
 {
     const struct attn_kernel *kernel = c->kernel;
@@ -163,7 +174,7 @@ double call_lacks(const struct call *c)
     for (int role = 0; role < roles_of_call(c); role++) {
         double array = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
         if (array > c->arrays->bytes[role])
-            bytes += array; /* the smaller array is freed first, but its pages are not reused */
+            bytes += array; /* count the whole array: pages of the smaller array that it replaces may not be reused */
     }
     if (saves(c)) bytes += (double)c->kernel->saved(&c->problem);
     if (c->kind == CALL_EXTEND) bytes += call_state_lacks(c);
@@ -183,7 +194,7 @@ static int forward(const struct call *c, char *out, void *workspace)
                               c->arrays->data[ROLE_V], out, workspace);
 }
 
-/* Runs forward to make the output that backward reads. */
+/* Makes c->out, the output of forward that backward reads, with one call of forward. */
 static int make_out(struct call *c)
 {
     const size_t bytes = c->problem.workspace_bytes;
@@ -196,7 +207,7 @@ static int make_out(struct call *c)
     return error;
 }
 
-/* Allocates the gradients with respect to the learned parameters. */
+/* Allocates the gradients with respect to the learned parameters. Returns false if memory is short. */
 static bool make_gradients(struct call *c)
 {
     int count = 0;

@@ -4,11 +4,11 @@
 
 #include "host.h"
 
-/* Bytes of a state, and of its copy if one is needed. */
+/* Returns the bytes of the state, and of its copy unless the state grows. */
 double call_state_lacks(const struct call *c);
-/* Makes a state at its position; arrays, parameters and workspace must exist. Returns 0 or ATTN_E... */
+/* Makes a state with c->position tokens. Arrays, parameters and workspace must exist. Returns 0 or ATTN_E... */
 int call_prepare_state(struct call *c);
-/* Appends the tokens, one call for each. Returns 0 or ATTN_E... */
+/* Appends c->tokens tokens to the state, with one call of the kernel for each token. Returns 0 or ATTN_E... */
 int call_tokens(const struct call *c);
 
 #endif

@@ -1,5 +1,5 @@
-/* From emitted C to a loaded kernel: find the C compiler, compile in a private folder, load the result and store it in
-   the cache. */
+/* From emitted C to a loaded kernel: looks for the kernel in the cache. If it is not there, finds a C compiler,
+   compiles the kernel in a private folder, loads it, and moves it to the cache. */
 #include "code.h"
 #include "host.h"
 #include "../support/support.h"
@@ -23,26 +23,29 @@ struct words {
     const char *word[MAX_WORDS];
 };
 
-/* One kernel that is loaded, from the search for a compiler to its symbol. */
+/* The work of compiling and loading one kernel. */
 struct job {
     struct arena *arena;
     struct console console;
     const char *name, *source, *header, *symbol;
-    struct words compiler, flags;
-    struct folder cache; /* may be NO_FOLDER */
-    struct folder build; /* the private folder to compile in */
-    int64_t limit;       /* the maximum size of the cache in bytes */
-    bool openmp;
-    const char *kept;     /* the file of the cache that was loaded; NULL: not in the cache */
-    const sigset_t *mask; /* the signal mask before guard_begin */
+    struct words compiler, flags; /* the compiler's command with its own arguments; additional flags */
+    struct folder cache;          /* NO_FOLDER: there is no cache */
+    struct folder build;          /* the private folder to compile in; NO_FOLDER: not open */
+    int64_t limit;                /* the maximum size of the cache in bytes */
+    bool openmp;                  /* OpenMP works, as far as is known */
+    const char *kept;             /* the file name of the kernel in the cache; NULL: the cache does not have it */
+    const sigset_t *mask;         /* the signal mask before guard_begin */
 };
 
-/* ---- signals: while the private folder exists, they only interrupt the wait for the compiler ---- */
+/* ---- signals ---- */
 
+/* While the private folder exists, these signals only end the wait for the compiler. Otherwise a signal would end the
+   process before the folder is removed. guard_end raises a caught signal again. */
 static const int guarded[] = {SIGINT, SIGTERM, SIGHUP};
 enum { GUARDED = sizeof guarded / sizeof *guarded };
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught; /* the number of the last caught signal; 0: none */
 
+/* The signal mask and actions before guard_begin. */
 struct guard {
     sigset_t mask;
     struct sigaction action[GUARDED], child;
@@ -72,11 +75,12 @@ static void guard_begin(struct guard *g)
         sigaction(guarded[k], NULL, &g->action[k]);
         if (g->action[k].sa_handler != SIG_IGN) sigaction(guarded[k], &action, NULL);
     }
-    /* If the parent ignores SIGCHLD, the compiler's exit status would be lost. */
+    /* attnc inherits an ignored SIGCHLD from its parent process. waitpid would then not report the compiler's
+       status. */
     sigaction(SIGCHLD, &child, &g->child);
 }
 
-/* Signals that arrived in the meantime take effect now. */
+/* Restores the signal handling. A signal that was caught since guard_begin takes effect now. */
 static void guard_end(const struct guard *g)
 {
     int number = caught;
@@ -88,8 +92,8 @@ static void guard_end(const struct guard *g)
 
 /* ---- the compiler ---- */
 
-/* Returns the next word at *at, split as a shell does: a blank in quotes or after a backslash belongs to the word.
-   NULL: no more words. */
+/* Returns the next word of the text *at, and advances *at past it. Splits words as a shell does: a blank in quotes or
+   after a backslash is part of the word. NULL: no more words. */
 static const char *next_word(struct arena *arena, const char **at)
 {
     static const char blanks[] = " \t\n";
@@ -120,10 +124,10 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* the search path if PATH is not set; also passed to compilers, which search for linkers */
+/* The search path if PATH is not set. It is also set for compilers, which search for the linker in PATH. */
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
-/* The file that a shell would execute, or NULL. */
+/* Returns the path of the file that a shell would execute for `name`; NULL: there is none. */
 static const char *find_program(struct arena *arena, const char *name)
 {
     if (strchr(name, '/')) return is_program(name) ? name : NULL;
@@ -139,7 +143,8 @@ static const char *find_program(struct arena *arena, const char *name)
     return NULL;
 }
 
-/* Takes $ATTNC_CC; if it is not set, clang of any version, then $CC, then cc. */
+/* Sets j->compiler to $ATTNC_CC. If this is not set, to the first that exists of: clang, clang-19 to clang-14, $CC, cc.
+   Returns false after a message if there is no compiler. */
 static bool find_compiler(struct job *j)
 {
     static const char *const clangs[] = {"clang",    "clang-19", "clang-18", "clang-17",
@@ -169,12 +174,13 @@ static bool find_compiler(struct job *j)
     return false;
 }
 
-/* Runs a program and collects its output. Returns its wait status, or -1 with errno if it cannot be executed. */
+/* Runs a program and appends its standard output and standard error to *log. Returns its status as waitpid gives it, or
+   -1 with errno if the program cannot be executed. A guarded signal kills the program. */
 static int run_program(const struct job *j, const char *const *argument, struct text *log)
 {
     int pipes[2], variables = 0, result = 0;
     if (pipe2(pipes, O_CLOEXEC) != 0) return -1;
-    /* TMPDIR is the private folder, so that temporary files of a killed compiler are removed with it. */
+    /* Set TMPDIR to the private folder. If the compiler is killed, its temporary files are removed with this folder. */
     while (environ[variables]) variables++;
     const char **variable = arena_alloc(j->arena, sizeof *variable * ((size_t)variables + 3));
     int kept = 0;
@@ -199,8 +205,8 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     if (!error) error = posix_spawn_file_actions_adddup2(&files, pipes[1], 2);
     if (!error) error = posix_spawnattr_setsigmask(&attributes, j->mask);
     if (!error)
-        error = posix_spawnattr_setpgroup(&attributes, 0); /* a process group, so that one kill also ends the
-                                                              linker */
+        error = posix_spawnattr_setpgroup(&attributes, 0); /* a new process group, so that killing the group also
+                                                              ends the linker */
     if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     if (!error)
         error = posix_spawn(&child, argument[0], &files, &attributes, (char *const *)(uintptr_t)argument,
@@ -213,7 +219,8 @@ static int run_program(const struct job *j, const char *const *argument, struct 
         errno = error;
         return -1;
     }
-    /* Signals are unblocked only inside ppoll, so none is lost between a test and a wait. */
+    /* Guarded signals are unblocked only during ppoll. So no signal is lost between the test of `caught` and the
+       wait. */
     for (;;) {
         struct pollfd wait = {.fd = pipes[0], .events = POLLIN};
         int ready = ppoll(&wait, 1, NULL, j->mask);
@@ -234,10 +241,11 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     return result;
 }
 
-/* Compiles NAME.c of the build folder to NAME.so. */
+/* Compiles FILE.c to FILE.so in the build folder. Returns the status of run_program. `command`, unless it is NULL, gets
+   the command line. */
 static int compile(const struct job *j, const char *file, bool openmp, struct text *log, const char **command)
 {
-    /* -Bsymbolic: a kernel calls its own functions even if the program defines functions of the same names */
+    /* -Bsymbolic: a kernel calls its own functions even if attnc has functions of the same names. */
     static const char *const default_flags[] = {"-O2", "-std=gnu11", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
     const char *argument[MAX_ARGUMENTS];
     int n = 0;
@@ -261,13 +269,15 @@ static int compile(const struct job *j, const char *file, bool openmp, struct te
 
 /* ---- the cache ---- */
 
+/* Adds a string to the key. Its length comes first, so that different lists of strings have different keys. */
 static void add_part(struct text *key, const char *part)
 {
     text_add(key, "%zu:", strlen(part));
     text_append(key, part, strlen(part));
 }
 
-/* Adds size and time of the program's file, which identify its version without running it. */
+/* Adds the size and the modification time of a program's file to the key. They change with the program's version, and
+   the program need not be run. */
 static void add_program(struct text *key, const char *path)
 {
     struct stat info;
@@ -275,12 +285,12 @@ static void add_program(struct text *key, const char *path)
         text_add(key, "%lld:%lld:%ld;", (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
-/* Adds the C compiler and its flags to the key; returns the hash of the key and frees it. */
+/* Adds the C compiler and its flags to the key. Returns the hash of the key, and frees the key. */
 static const char *key_hash(const struct job *j, struct text *key)
 {
     for (int k = 0; k < j->compiler.count; k++) {
         add_part(key, j->compiler.word[k]);
-        /* `ccache gcc` names two programs */
+        /* add every word that may be a program: `ccache gcc` has two programs */
         if (*j->compiler.word[k] != '-') add_program(key, find_program(j->arena, j->compiler.word[k]));
     }
     for (int k = 0; k < j->flags.count; k++) add_part(key, j->flags.word[k]);
@@ -289,7 +299,8 @@ static const char *key_hash(const struct job *j, struct text *key)
     return hash;
 }
 
-/* The file name of the compiled kernel: the kernel's name and a hash of everything that it was compiled from. */
+/* Returns the file name of the compiled kernel in the cache, NAME-HASH.so. The hash covers everything that the kernel
+   is compiled from. */
 static const char *kernel_file(const struct job *j, bool openmp)
 {
     struct text key = {0};
@@ -299,7 +310,8 @@ static const char *kernel_file(const struct job *j, bool openmp)
     return arena_printf(j->arena, "%s-%.32s.so", j->name, key_hash(j, &key));
 }
 
-/* The file that maps a key to a kernel: one line with the kernel's file name, then its description. */
+/* Returns the file name of the note for a key, spec-HASH.note. A note has one line with the file name of the compiled
+   kernel, followed by the description of the kernel. */
 static const char *note_file(const struct job *j, const char *key_text)
 {
     struct text key = {0};
@@ -309,17 +321,20 @@ static const char *note_file(const struct job *j, const char *key_text)
     return arena_printf(j->arena, "spec-%.32s.note", key_hash(j, &key));
 }
 
-/* Returns NULL on success, else the reason. The file is opened through the folder's descriptor, so it is in the folder
-   that was checked; by its path only if there is no /proc. The loader takes two paths of the same file name for one
-   library, which is right: kernel_file contains a hash of the source. */
+/* Loads a shared object of the folder. Returns NULL, or the reason why it cannot be loaded.
+   - The path contains the folder's descriptor, so that the folder is the one that was checked. Without /proc, the path
+     contains the folder's name.
+   - The same path may name another folder in a later call, and dlopen then returns a library that it has already
+     loaded. This is correct, because the file name contains a hash of the source. */
 static const char *load(const struct job *j, const struct folder *folder, const char *file, struct loaded_code *out)
 {
     const char *path = arena_printf(j->arena, "/proc/self/fd/%d/%s", folder->fd, file);
     if (access("/proc/self/fd", X_OK) != 0) path = arena_printf(j->arena, "%s/%s", folder->path, file);
-    /* NODELETE: OpenMP's waiting threads execute code of a library that would be unmapped with the kernel. */
+    /* NODELETE: the kernel's dlclose would otherwise unmap the OpenMP library, while OpenMP's idle threads still
+       execute its code. */
     out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *error = out->handle ? NULL : dlerror();
-    if (error) { /* names the folder instead of its descriptor */
+    if (error) { /* name the folder in the message instead of its descriptor */
         const bool named = strncmp(error, path, strlen(path)) == 0;
         return named ? arena_printf(j->arena, "%s/%s%s", folder->path, file, error + strlen(path))
                      : arena_copy(j->arena, error);
@@ -330,6 +345,7 @@ static const char *load(const struct job *j, const struct folder *folder, const 
     return arena_printf(j->arena, "%s lacks the symbol %s", file, j->symbol);
 }
 
+/* Loads the kernel from the cache. Returns false if this is not possible; the kernel must be compiled then. */
 static bool load_cached(struct job *j, bool openmp, struct loaded_code *out)
 {
     const char *file = j->cache.fd >= 0 ? kernel_file(j, openmp) : NULL;
@@ -344,8 +360,9 @@ void code_unload(struct loaded_code *code)
     *code = (struct loaded_code){0};
 }
 
-/* ---- all together ---- */
+/* ---- compiling, loading and storing a kernel ---- */
 
+/* Writes the text to the new file FILE SUFFIX of the build folder. Returns false after a message. */
 static bool put_file(const struct job *j, const char *file, const char *suffix, const char *text)
 {
     const char *name = arena_printf(j->arena, "%s%s", file, suffix);
@@ -362,6 +379,8 @@ static bool put_file(const struct job *j, const char *file, const char *suffix, 
     return written;
 }
 
+/* Opens a private folder to compile in: inside the cache, or in $TMPDIR or /tmp without a cache. Returns false after a
+   message. */
 static bool open_build(struct job *j)
 {
     if (j->cache.fd >= 0 && !private_open(j->arena, &j->cache, &j->build)) {
@@ -374,12 +393,13 @@ static bool open_build(struct job *j)
     return false;
 }
 
-/* no spec can have this name, so this source never replaces a spec's */
+/* The names of the sources that `probe` compiles. A spec's name has no hyphen, so no kernel has these names. */
 #define PROBE "compiler-probe"
 #define OPENMP_PROBE "openmp-probe"
 
-/* Compiles a minimal program, with or without OpenMP. If this fails, OpenMP, the compiler or the disk is at fault and
-   not the kernel's source. */
+/* Whether the compiler compiles a minimal program, with or without OpenMP. If it does not, a failure to compile a
+   kernel is not the fault of the kernel's source. A full disk counts as success, because it says nothing about the
+   compiler. */
 static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};
@@ -393,7 +413,8 @@ static bool probe(const struct job *j, bool openmp)
     return works;
 }
 
-/* Renames the build folder and keeps it, with only the source and the headers in it. */
+/* Reports that the compiler failed with `status`. If the compiler compiles other programs, the emitted C is at fault:
+   its folder is kept, with the source and the headers, as failed-NAME in the cache. */
 static void keep_source(struct job *j, int status, const char *command, const struct text *log)
 {
     const char *log_text = log->data ? log->data : "", *reason;
@@ -426,6 +447,8 @@ static void keep_source(struct job *j, int status, const char *command, const st
                                      log->length && log_text[log->length - 1] != '\n' ? "\n" : ""));
 }
 
+/* Compiles the kernel in the build folder, with OpenMP if that works, and loads it. Then seals the file and moves it to
+   the cache. */
 static enum status build_and_load(struct job *j, struct loaded_code *out)
 {
     if (!put_file(j, j->name, ".c", j->source) || !put_file(j, j->name, ".h", j->header) ||
@@ -434,8 +457,8 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     struct text log = {0};
     const char *command;
     int status = 0;
-    /* OpenMP is tested only in doubt: if the cache has this kernel without OpenMP, or if the kernel does not compile
-       with it. */
+    /* Whether OpenMP works is tested in two cases only: the cache has this kernel without OpenMP, or the kernel does
+       not compile with OpenMP. */
     bool doubt = j->cache.fd >= 0 && faccessat(j->cache.fd, kernel_file(j, false), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     j->openmp = !doubt || probe(j, true);
     if (!j->console.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
@@ -450,7 +473,7 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
             if (!j->console.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);
             status = compile(j, j->name, false, &log, &command);
         }
-        if (there || status == 0) /* if both failed, OpenMP is not at fault */
+        if (there || status == 0) /* no note if compiling without OpenMP fails, too */
             console_mention(&j->console, "note",
                             "OpenMP does not work with %s, so the kernel runs on one thread (for clang, install "
                             "libomp-dev; or set ATTNC_CC=gcc)",
@@ -470,7 +493,8 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         console_error(&j->console, "cannot load the compiled kernel: %s", error);
         return STATUS_MACHINE;
     }
-    /* stored in the cache only after loading, so that a process that trims the cache cannot remove it before */
+    /* The kernel moves to the cache after it has been loaded, because another process may trim the cache at any
+       time. */
     if (j->cache.fd >= 0 && sealed && renameat(j->build.fd, file, j->cache.fd, file) == 0)
         j->kept = file;
     else if (j->cache.fd >= 0)
@@ -480,8 +504,9 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     return STATUS_DONE;
 }
 
-/* Finds the C compiler and opens the cache; false after a message. *why: the reason why there is no cache, *bad: an
-   invalid cache size; or NULL. */
+/* Finds the C compiler and opens the cache. Returns false after a message if there is no compiler.
+   - *why: the reason why the cache cannot be opened, or NULL
+   - *bad: the value of $ATTNC_CACHE_SIZE if it is not a size, or NULL */
 static bool job_open(struct job *j, const char **why, const char **bad)
 {
     j->cache = j->build = NO_FOLDER;
@@ -493,8 +518,9 @@ static bool job_open(struct job *j, const char **why, const char **bad)
     return true;
 }
 
-/* Compiles while holding the lock, so that no other process compiles the same kernel. The lock is released before a
-   signal may end this process. */
+/* Compiles and loads the kernel with signals guarded. The caller holds the lock of `file`, so that no other
+   process compiles the same kernel. The build folder is removed and the lock is released before a caught signal
+   takes effect. */
 static enum status compile_and_load(struct job *j, const char *file, int lock, struct loaded_code *out)
 {
     enum status status = STATUS_MACHINE;
@@ -510,6 +536,7 @@ static enum status compile_and_load(struct job *j, const char *file, int lock, s
     return status;
 }
 
+/* Loads the kernel from the cache, or compiles it. */
 static enum status job_load(struct job *j, struct loaded_code *out)
 {
     const char *why, *bad;
@@ -547,6 +574,8 @@ enum status code_load(const char *name, const char *source, const char *header, 
     return status;
 }
 
+/* Writes the note for the key. An error is ignored: the next kernel_recall fails, and the kernel is found by its
+   source. */
 static void write_note(struct job *j, const char *key, const char *description)
 {
     const char *const file = note_file(j, key), *const text = arena_printf(j->arena, "%s\n%s", j->kept, description);

@@ -1,5 +1,5 @@
-/* Capabilities of the machine that attnc runs on: the peak of multiply-adds, the memory bandwidth, and the sizes of
-   caches and memory. */
+/* Measures the machine that attnc runs on: the peak rate of multiply-adds and the memory bandwidth. Also reads the
+   sizes of its caches and memory from the operating system. */
 #include "code.h"
 #include "host.h"
 #include "probe.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first measurement is split into several short ones, so that a short disturbance spoils only some of them. */
+/* The duration of each of the first FIRST_REPEATS measurements. Several short measurements are made, because other work
+   on the machine then disturbs only some of them. */
 static const double FIRST_SECONDS = 0.03;
 
 enum { MAX_MEASURED = 128, FIRST_REPEATS = 5, MAX_REPEATS = 64 };
@@ -22,8 +23,8 @@ struct machine {
     struct measured {
         enum quantity what;
         int threads;
-        double best, took[MAX_REPEATS]; /* best: the maximum rate per second. took: seconds per unit of work in each
-                                         measurement, up to MAX_REPEATS of them */
+        double best, took[MAX_REPEATS]; /* the maximum rate so far, in FLOPs or bytes per second; 1 / rate of each of
+                                           the first MAX_REPEATS measurements */
         int repeats;
     } measured[MAX_MEASURED];
     int count;
@@ -52,8 +53,8 @@ const char *machine_vectors(const struct machine *m)
     return m->probe->vectors();
 }
 
-/* The number at the beginning of the first line that starts with `key` (which may be ""), after the key; -1 if there
-   is none. */
+/* Returns the number after `key` in a file, in the first line that starts with `key` and has a number there. For "", it
+   is a number at the start of a line. Returns -1 if there is no such number. */
 static int64_t number_in(const char *path, const char *key)
 {
     FILE *file = fopen(path, "r");
@@ -69,8 +70,8 @@ static int64_t number_in(const char *path, const char *key)
     return number;
 }
 
-/* The cache sizes that the operating system reports for the first core. The C library would ask the processor, which
-   reports the caches of a whole socket, and a virtual machine may have only a part of these. */
+/* The size is the one that the operating system reports for the first core. sysconf is the second choice: it asks the
+   processor, which reports the caches of a whole socket, and a virtual machine may have only a part of these. */
 int64_t machine_cache(void)
 {
     int64_t max = 0;
@@ -89,7 +90,7 @@ int64_t machine_cache(void)
 int64_t machine_memory(void)
 {
     int64_t free_kib = number_in("/proc/meminfo", "MemAvailable:"), free = free_kib >= 0 ? free_kib * 1024 : INT64_MAX;
-    /* the limit of a container */
+    /* a container may have a lower limit */
     int64_t max = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
     if (max >= 0 && used >= 0 && max - used < free) free = max > used ? max - used : 0;
     return free;
@@ -106,13 +107,14 @@ const char *machine_text(struct arena *arena)
                         (long long)(machine_cache() / 1024));
 }
 
-/* The arrays that the bandwidth is measured with, too large for any cache. */
+/* Three arrays, in one block of memory, for measurements of the bandwidth. */
 struct arrays {
     double *data;
-    int64_t each; /* numbers per array */
-    bool fresh;   /* nothing has been written to them yet */
+    int64_t each; /* the number of elements of each array */
+    bool fresh;   /* nothing has been written to the memory yet */
 };
 
+/* Allocates the arrays: 4 times the largest cache, at least 96 MiB, at most a quarter of the free memory. */
 static struct arrays arrays_open(void)
 {
     int64_t bytes = 4 * machine_cache(), max = machine_memory() / 4;
@@ -121,6 +123,7 @@ static struct arrays arrays_open(void)
     return (struct arrays){attn_alloc((size_t)bytes), bytes / 24, true};
 }
 
+/* Returns the measurements of a quantity with a number of threads; makes an entry for them if there is none. */
 static struct measured *find(struct machine *m, enum quantity what, int threads)
 {
     for (int k = 0; k < m->count; k++)
@@ -130,7 +133,7 @@ static struct measured *find(struct machine *m, enum quantity what, int threads)
     return k;
 }
 
-/* Measures once more and keeps the maximum, because other work on the machine can only lower a rate. */
+/* Measures k once more, for `seconds`. Keeps the maximum rate, because other work on the machine only lowers a rate. */
 static void measure_once(const struct machine *m, struct measured *k, struct arrays *a, double seconds)
 {
     double rate = 0;
@@ -148,7 +151,8 @@ static void measure_once(const struct machine *m, struct measured *k, struct arr
     if (rate > 0 && k->repeats < MAX_REPEATS) k->took[k->repeats++] = 1 / rate;
 }
 
-/* The first measurements of a peak alternate with measurements of the bandwidth, unless the bandwidth is known. */
+/* Measures as host.h says, and returns the measurements of a quantity. If the bandwidth has not been measured yet, the
+   first measurements of a peak alternate with measurements of the bandwidth. */
 static const struct measured *measure(struct machine *m, enum quantity what, int threads, double again)
 {
     struct measured *k = find(m, what, threads), *memory = find(m, BANDWIDTH, threads);

@@ -1,5 +1,5 @@
-/* Measurements of this machine. This file is compiled and loaded like a kernel (machine.c), so that it uses the same
-   threads as kernels. */
+/* Measures the peak and the bandwidth of this machine. attnc compiles and loads this file like a kernel (machine.c), so
+   that the measurements run on the same OpenMP threads as kernels. */
 #include "probe.h"
 
 #include <string.h>
@@ -9,10 +9,10 @@
 #endif
 
 double attn_seconds(void); /* from the runtime library, which is linked into attnc */
-#undef attn_x86_64_level   /* vectors are not emulated, even if a test emulates tile registers */
+#undef attn_x86_64_level   /* a test that emulates tile registers redefines it, but vectors are not emulated */
 int attn_x86_64_level(void);
 
-#ifdef ATTN_SHORT_PROBE /* for tests that do not look at the numbers */
+#ifdef ATTN_SHORT_PROBE /* for tests that need no exact numbers */
 #define STEPS 10000
 #define SECONDS(seconds) (0.1 * (seconds))
 #define LENGTH(n) ((n) < 100000 ? (n) : 100000)
@@ -22,8 +22,8 @@ int attn_x86_64_level(void);
 #define LENGTH(n) (n)
 #endif
 
-/* As in compiler/emit/embedded/tiles.c. */
-#ifdef ATTNRT_TILES_H /* a test has included the header: tile registers are emulated */
+/* Instructions of x86-64 matrix units (AMX), as in compiler/emit/embedded/tiles.c. */
+#ifdef ATTNRT_TILES_H /* a test has included this header, which emulates tile registers */
 #define HAS_TILES
 #define TILE_STEPS 100
 #define WITH_TILES
@@ -42,10 +42,10 @@ static const struct {
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : : :)
 #define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : :)
 #endif
-#define TILE_FLOPS (2.0 * 16 * 16 * 32) /* per product */
+#define TILE_FLOPS (2.0 * 16 * 16 * 32) /* FLOPs of one product of two tiles */
 
-/* The loop of one thread: CHAINS registers of WIDTH elements, enough to hide the latency of a multiply-add and to
-   use all ports. */
+/* Defines the function NAME, which measures the peak on one thread. It repeats a = a * x + y on CHAINS independent
+   registers of WIDTH elements: enough registers to hide the latency of a multiply-add and to use all ports. */
 #define PEAK_LOOP(NAME, TARGET, REAL, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static double NAME(void) \
     { \
@@ -84,12 +84,14 @@ PEAK_LOOP(plain_f64, , double, 2, 12, "m")
 enum { PLAIN_CHAINS = 12 };
 #endif
 
+/* The functions that measure the peak of one vector width. */
 struct loop {
     const char *name;
-    double (*run[2])(void); /* f32, f64 */
+    double (*run[2])(void); /* in f32 and in f64 */
     int vector_bytes, chains;
 };
 
+/* Returns the loop with the widest vectors that this processor has. */
 static struct loop widest(void)
 {
 #if defined(__x86_64__)
@@ -113,8 +115,9 @@ static int threads(void)
 #endif
 }
 
-/* FLOPs per second, the maximum of the runs that fit into `seconds`. The loop is a function called from the parallel
-   region, because compilers outline a region without its target attribute. */
+/* Runs `loop` on `count` threads again and again for `seconds`; `flops` is the work of one thread in one run. Returns
+   the maximum rate in FLOPs per second. The loop is a separate function, because compilers drop the target attribute of
+   a function from its parallel regions. */
 static double best_rate(double (*loop)(void), double flops, int count, double seconds)
 {
     double best = 0, begun = attn_seconds();
@@ -143,7 +146,8 @@ static double peak(int wide, int count, double seconds)
                      seconds);
 }
 
-/* Products of tiles, on registers only; all elements are zero. Four sums hide the latency of a product. */
+/* Measures the peak of matrix units on one thread: products of tiles that stay in registers and are zero. Four
+   accumulators hide the latency of a product. */
 #ifdef HAS_TILES
 WITH_TILES static double tiles(void)
 {
@@ -177,8 +181,8 @@ static double units(int count, double seconds)
     return 0;
 }
 
-/* Bytes per second of a = b + s * c over three arrays of n numbers, the maximum of the runs that fit into `seconds`.
-   The reads that a write to a cache line causes first are not counted. */
+/* Computes a = b + s * c over three arrays of n numbers again and again for `seconds`. Returns the maximum rate in
+   bytes per second. A write to a cache line makes the processor read this line first; these reads are not counted. */
 static double triad(double *a, double *b, double *c, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();
@@ -188,7 +192,7 @@ static double triad(double *a, double *b, double *c, int64_t n, int count, int f
     n = LENGTH(n);
     for (int run = 0; run < 2 || attn_seconds() - begun < SECONDS(seconds); run++) {
         const double start = attn_seconds();
-        if (run == 0 && fresh) { /* places each thread's part in memory near the thread */
+        if (run == 0 && fresh) { /* the first write places a page of memory near the thread */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(count) schedule(static)
 #endif
@@ -209,7 +213,7 @@ static double triad(double *a, double *b, double *c, int64_t n, int count, int f
     return best;
 }
 
-/* The part of one thread, summed in enough registers to hide the latency of an addition. */
+/* Returns the sum of a part of the array. Four vector accumulators hide the latency of an addition. */
 static double sum_of(const double *a, int64_t n)
 {
     typedef double vector __attribute__((vector_size(32)));
@@ -224,7 +228,7 @@ static double sum_of(const double *a, int64_t n)
     return all;
 }
 
-/* Bytes per second of reading an array of n numbers, the maximum of the runs that fit into `seconds`. */
+/* Reads an array of n numbers again and again for `seconds`. Returns the maximum rate in bytes per second. */
 static double reading(double *a, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();

@@ -1,4 +1,4 @@
-/* The interface of probe.c, which is embedded in attnc and compiled on the machine that it measures. */
+/* The interface of probe.c. The text of probe.c is embedded in attnc, which compiles it on the machine to measure. */
 #ifndef ATTNC_HOST_PROBE_H
 #define ATTNC_HOST_PROBE_H
 
@@ -6,14 +6,18 @@
 
 struct machine_probe {
     const char *(*vectors)(void); /* the instructions that the peak is measured with */
-    int (*threads)(void);         /* OpenMP's default; 1 without OpenMP */
-    /* FLOPs per second in f32, or f64 if `wide`; the maximum of the runs that fit into `seconds`. */
+    int (*threads)(void);         /* the default number of threads of OpenMP; 1 without OpenMP */
+
+    /* The functions below repeat a loop for `seconds` and return the maximum rate of the runs. */
+
+    /* FLOPs per second of vectors in f32, or in f64 if `wide`. */
     double (*peak)(int wide, int threads, double seconds);
     /* FLOPs per second of bf16 products on matrix units; 0: this process may not use matrix units. */
     double (*units)(int threads, double seconds);
-    /* Bytes per second of a = b + s * c over arrays of n numbers, which are written first if they are fresh. */
+    /* Bytes per second of a = b + s * c over arrays of n numbers. If the arrays are `fresh`, their memory has not been
+       touched since it was allocated, and they are written before the first run. */
     double (*triad)(double *a, double *b, double *c, int64_t n, int threads, int fresh, double seconds);
-    /* Bytes per second of reading an array of n numbers, which is written first if it is fresh. */
+    /* Bytes per second of reading an array of n numbers. `fresh` as for triad. */
     double (*reading)(double *a, int64_t n, int threads, int fresh, double seconds);
 };
 extern const struct machine_probe machine_probe;

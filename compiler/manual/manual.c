@@ -1,4 +1,5 @@
-/* attnc(1), from the rows of the command line and from attnc.md, and attnrt(3), from runtime/README.md and attnrt.h. */
+/* The man pages attnc(1), made from the rows of command_line.def and attnc.md, and attnrt(3), made from
+   runtime/README.md and attnrt.h. */
 #include "manual.h"
 #include "page.h"
 #include "../command/command.h"
@@ -129,7 +130,7 @@ void manual_attnrt(struct text *out)
             text_add(out, "\"\n.nf\n");
             code = true;
         } else if (code && *line == '#' && strncmp(line, "#define", 7) != 0) {
-            /* the include guard */
+            /* omit the lines of the include guard */
         } else if (code && strncmp(line, "}\n", 2) != 0 && strncmp(line, "extern \"C\" {\n", 13) != 0) {
             manual_code(out, line, length);
         }

@@ -1,15 +1,16 @@
-/* Pages of the manual, completions of shells, the reference of the spec language and its schema. */
+/* Documents that are generated: man pages, completions of shells, and the reference and the JSON Schema of the spec
+   language. Each function appends its document to `out`. */
 #ifndef ATTNC_MANUAL_H
 #define ATTNC_MANUAL_H
 
 #include "../../ir/ir.h"
 
-/* specs/README.md, from spec.md and the rows of spec/spec.def. */
+/* specs/README.md, made from manual/spec.md and the rows of spec/spec.def. */
 void spec_reference(struct text *out);
-/* specs/attnc.schema.json, from the same rows; false: no memory. */
+/* specs/attnc.schema.json, made from the rows of spec/spec.def. Returns false if memory is exhausted. */
 bool spec_schema(struct text *out);
 
-/* Completions of a shell (completions.c); pages of the manual (manual.c, spec.c). */
+/* Completions of a shell (completions.c); the man pages attnc(1), attnrt(3) and attnc-spec(5) (manual.c, spec.c). */
 void completions_bash(struct text *out);
 void completions_zsh(struct text *out);
 void completions_fish(struct text *out);

@@ -1,5 +1,4 @@
-/* Shared by the pages of the manual: text, code and Markdown (headings, paragraphs, lists, code and links) as man shows
-   them. */
+/* Converts text, code and Markdown (headings, paragraphs, lists, code and links) to roff, the language of man pages. */
 #include "page.h"
 #include "../support/support.h"
 
@@ -16,7 +15,7 @@ void manual_text(struct text *out, const char *s)
             text_add(out, "\\e");
         else if (*s == '-')
             text_add(out, "\\-");
-        else if (*s == '`') /* code in the tables' texts */
+        else if (*s == '`') /* a mark around code in the texts of the tables */
             continue;
         else
             text_append(out, s, 1);
@@ -52,7 +51,8 @@ static void add_words(struct text *out, const char *words, size_t length)
     text_free(&plain);
 }
 
-/* One line of text: code is bold, and may go on in the next line; a link becomes its text. */
+/* Adds a line of Markdown text. Code becomes bold; `code` says whether a span of code is open, because it may end in a
+   later line. A link becomes its text. */
 static void add_line(struct text *out, const char *line, size_t length, bool *code)
 {
     const char *end = line + length, *from = line;
@@ -74,7 +74,7 @@ static void add_line(struct text *out, const char *line, size_t length, bool *co
     text_add(out, "\n");
 }
 
-/* A heading of level 2 is a section or, within one, a part of it; one of level 3 is always a part. */
+/* Adds a heading. With `sections`, a heading of level 2 begins a section; all other headings begin a subsection. */
 static void add_heading(struct text *out, const char *line, size_t length, bool sections)
 {
     size_t level = strspn(line, "#");
@@ -94,8 +94,8 @@ void manual_functions(struct text *markdown)
 
 void manual_markdown(struct text *out, const char *markdown, bool sections)
 {
-    bool code = false, bold = false;        /* inside a block, inside a span */
-    bool heading = true, paragraph = false; /* whether a heading or an empty line is just above */
+    bool code = false, bold = false;        /* inside a block of code; inside a span of code */
+    bool heading = true, paragraph = false; /* the line before is a heading; the line before is empty */
     const char *first = sections ? strstr(markdown, "\n## ") + 1 : markdown;
     for (const char *line = first; *line;) {
         const size_t length = strcspn(line, "\n");

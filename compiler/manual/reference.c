@@ -1,12 +1,12 @@
-/* specs/README.md, the reference of the spec language: the text of spec.md, with tables from the rows of spec/spec.def
-   and from the specs that come with attnc. */
+/* specs/README.md, the reference of the spec language. It is the text of spec.md with tables, which are made from the
+   rows of spec/spec.def and from the specs that come with attnc. */
 #include "manual.h"
 #include "page.h"
 #include "../spec/spec.h"
 
 #include <string.h>
 
-/* Writes text as part of a table: a bar would end its column, an angle bracket begin a tag. */
+/* Adds text of a cell of a table. Escapes `|`, which would end the cell, and `<`, which would begin an HTML tag. */
 static void add_cell(struct text *out, const char *s)
 {
     for (; *s; s++) {
@@ -28,7 +28,7 @@ static void add_otherwise(struct text *out, const struct key_row *row)
         text_add(out, "`%s`", text);
 }
 
-/* "`degree` (an even integer from 2 to 64; required): p" */
+/* Adds the options of a word, as in "`degree` (an even integer from 2 to 64; required): p". */
 static void add_options(struct text *out, const struct option_row *option)
 {
     const char *before = "";
@@ -87,7 +87,7 @@ static void add_choice(struct text *out, enum choice choice)
     }
 }
 
-/* A row for each spec that comes with attnc. */
+/* Adds a table with a row for each spec that comes with attnc. */
 static void add_variants(struct text *out)
 {
     struct arena *arena = arena_new();

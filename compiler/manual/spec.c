@@ -1,4 +1,4 @@
-/* attnc-spec(5): the spec language, from the text of spec.md and the rows of spec/spec.def. */
+/* The man page attnc-spec(5) about the spec language, made from spec.md and the rows of spec/spec.def. */
 #include "manual.h"
 #include "page.h"
 #include "../spec/spec.h"

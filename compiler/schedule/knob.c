@@ -1,4 +1,4 @@
-/* The values of knobs: those that a schedule sets, and those worth trying. */
+/* Reads the knobs of a schedule, collects the values that `attnc tune` tries, and describes a compilation in words. */
 #include "schedule.h"
 #include "../target/target.h"
 

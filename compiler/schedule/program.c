@@ -1,4 +1,5 @@
-/* The kinds of program, as the questions that passes, the cost model and the emitter ask about them. */
+/* Answers the questions that passes, the cost model and the emitter ask about a program. Only this file lists the kinds
+   of program. */
 #include "schedule.h"
 
 bool program_is_forward(const struct program *p)

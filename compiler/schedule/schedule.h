@@ -1,118 +1,133 @@
-/* The state of one compilation, and what a schedule sets: the knobs that passes and the emitter declare (knobs.def). */
+/* The data of one compilation, which passes read and write, and the knobs that a schedule sets (knobs.def).
+   - unit: everything compiled from one spec (compiler/driver/).
+   - compilation: one program of a unit, compiled for one target with one schedule.
+   - program: one loop nest of a kernel, such as forward, or one part of the gradients. A kernel calls several programs.
+   - form: the quadratic form visits every pair of a query and a key. The linear form sums features of keys into a
+     state. The form "few" is the quadratic form for calls with few queries.
+   - chunk, slot, window, state, carried sums: see ir/ir.h. */
 #ifndef ATTNC_SCHEDULE_H
 #define ATTNC_SCHEDULE_H
 
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-/* The kinds of program that a spec is compiled to. Of each row of the result, forward saves a few numbers for the
-   gradients (pass/differentiate/save.c). */
+/* The kinds of program. "Saved rows" are a few numbers for each row of the result, such as the logarithm of its sum.
+   Forward stores them for the gradients (pass/differentiate/save.c). */
 enum program_kind {
     PROGRAM_FORWARD,
-    PROGRAM_FORWARD_SAVING, /* forward, which also stores the saved rows */
-    PROGRAM_SAVED_ROWS,     /* the saved rows alone, for calls in which forward did not store them */
+    PROGRAM_FORWARD_SAVING, /* forward, and stores the saved rows */
+    PROGRAM_SAVED_ROWS,     /* computes only the saved rows, for a call of backward without them */
     PROGRAM_ROW_SUMS,       /* sums over the elements of each row of `dout`, which several gradients need */
-    PROGRAM_GRADIENTS,      /* gradients from the saved rows and the row sums; of those that are sums over all rows,
-                               only the sum of each slice of rows */
-    PROGRAM_TOTALS,         /* gradients from the sums of slices of rows */
-    PROGRAM_FROM_SUMS,      /* gradients from sums that a PROGRAM_GRADIENTS has left */
-    PROGRAM_UNSAVED,        /* all gradients from the inputs and `dout` */
-    PROGRAM_EXTEND,         /* forward from a caller's state, which sums the chunks of keys that are full */
-    PROGRAM_FOLD_STATES,    /* adds a second state to a caller's; size(stream) is the number of its keys */
-    PROGRAM_QUERY_PREPARED, /* forward with the prepared keys of a state */
-    PROGRAM_PREPARE_KEYS    /* prepares keys for a state */
+    PROGRAM_GRADIENTS,      /* gradients from saved rows and row sums. Of a gradient that is a sum over all rows, only
+                               one partial sum for each slice of the rows (pass/differentiate/total.c) */
+    PROGRAM_TOTALS,         /* adds these partial sums, and computes the gradients that depend on the totals */
+    PROGRAM_FROM_SUMS,      /* computes gradients from sums that a PROGRAM_GRADIENTS stored in the workspace */
+    PROGRAM_UNSAVED,        /* computes all gradients from the inputs and `dout`, without saved rows */
+    PROGRAM_EXTEND,         /* forward for new tokens; the caller's state has the sums over all full chunks of keys */
+    PROGRAM_FOLD_STATES,    /* adds a second state to the caller's state; its size of the key axis is the number of keys
+                               in the second state */
+    PROGRAM_QUERY_PREPARED, /* forward with the keys of a state, which are prepared (normalised, rotated, …) already */
+    PROGRAM_PREPARE_KEYS    /* prepares new keys for storage in a state */
 };
 
-/* The program that a compilation makes, and its form. */
+/* Identifies the program that a compilation makes, and its form. */
 struct program {
     enum program_kind kind;
-    int group;       /* of the gradients that share their loops: the number of the group, from 1; 0: all groups */
-    bool linear;     /* the linear form; else the quadratic one */
+    int group;       /* gradients that share their loops form a group: the number of the group, from 1; 0: all groups */
+    bool linear;     /* the linear form; otherwise the quadratic form */
     bool few;        /* the quadratic form for few queries */
-    bool short_tile; /* of PROGRAM_EXTEND: for calls of at most FEW_TOKENS tokens, and with tiles of that many */
+    bool short_tile; /* PROGRAM_EXTEND for calls with at most FEW_TOKENS tokens; a tile has FEW_TOKENS queries */
 };
 
 /* ---- questions about a program (program.c) ---- */
 
 bool program_is_forward(const struct program *p);
-bool program_saves_rows(const struct program *p); /* it is forward, and stores the saved rows */
-/* Whether it computes rows of the result, or what is saved of them, for any number of queries. */
+bool program_saves_rows(const struct program *p); /* is PROGRAM_FORWARD_SAVING */
+/* Whether the program computes rows of the result, or saved rows, from the pairs of queries and keys. */
 bool program_sums_rows(const struct program *p);
-bool program_is_backward(const struct program *p);          /* it is a part of the gradients, or all of them */
-bool program_is_differentiated(const struct program *p);    /* it is backward, or saves rows for it */
-bool program_outputs_gradients(const struct program *p);    /* a caller may want only some of its outputs */
-bool program_has_weight_gradients(const struct program *p); /* it differentiates the weight of each pair */
-bool program_reads_saved(const struct program *p);          /* these weights are computed from the saved rows */
-bool program_recomputes_saved(const struct program *p);     /* it runs only if forward saved nothing */
-bool program_sums_dout(const struct program *p);            /* it computes the row sums */
-bool program_adds_totals(const struct program *p);
-bool program_takes_sums(const struct program *p); /* it starts from sums of another part */
-bool program_is_unsaved(const struct program *p);
-bool program_keeps_state(const struct program *p); /* sums carried from chunk to chunk are in a caller's state */
-bool program_folds_states(const struct program *p);
-bool program_takes_prepared(const struct program *p);
-bool program_prepares_keys(const struct program *p);
-/* The name of its functions in C: "rows", "linear_saved"; NULL: its outputs name them. */
+bool program_is_backward(const struct program *p);          /* computes gradients, or a step towards them */
+bool program_is_differentiated(const struct program *p);    /* computes gradients, or saves rows for gradients */
+bool program_outputs_gradients(const struct program *p);    /* outputs gradients, of which a caller may want a part */
+bool program_has_weight_gradients(const struct program *p); /* differentiates the weight of each query and key */
+bool program_reads_saved(const struct program *p);          /* reads saved rows: is PROGRAM_GRADIENTS */
+bool program_recomputes_saved(const struct program *p);     /* runs only in calls without saved rows */
+bool program_sums_dout(const struct program *p);            /* is PROGRAM_ROW_SUMS */
+bool program_adds_totals(const struct program *p);          /* is PROGRAM_TOTALS */
+bool program_takes_sums(const struct program *p);           /* is PROGRAM_FROM_SUMS */
+bool program_is_unsaved(const struct program *p);           /* is PROGRAM_UNSAVED */
+bool program_keeps_state(const struct program *p);          /* has carried sums in the caller's state */
+bool program_folds_states(const struct program *p);         /* is PROGRAM_FOLD_STATES */
+bool program_takes_prepared(const struct program *p);       /* is PROGRAM_QUERY_PREPARED */
+bool program_prepares_keys(const struct program *p);        /* is PROGRAM_PREPARE_KEYS */
+/* The base name of the program's C functions, such as "rows" or "linear_saved". NULL for programs that output
+   gradients: the names of the outputs make their names. */
 const char *program_function(const struct program *p);
 
-/* A call has few queries if each head has at most MAX_FEW_QUERIES, and the heads that share keys at most MAX_FEW_ROWS.
-   Short tiles serve calls of at most FEW_TOKENS tokens. */
+/* Limits:
+   - A call has few queries if a head has at most MAX_FEW_QUERIES queries, and the query heads that read one key/value
+     head have at most MAX_FEW_ROWS queries together.
+   - A PROGRAM_EXTEND with short tiles serves calls with at most FEW_TOKENS tokens. */
 enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, FEW_TOKENS = 16 };
 
-/* ---- results of passes, for later passes and emission; pass/pipeline.def names the property of each ---- */
+/* ---- results of passes, for later passes and emission; each is a property in pass/pipeline.def ---- */
 
-/* The linear form that the pass separate has found. */
+/* The linear form that the separate pass found. */
 struct separated_form {
-    int64_t features;   /* 0: it has found none */
-    int64_t reach;      /* chunks before a query's own that are in its state; 0: all */
-    bool chunk_is_free; /* neither the spec nor the mask sets the length of a chunk */
-    bool early_chunks;  /* a query's chunk may come before the chunk of its position */
-    double near_keys;   /* keys that a query attends to without the state, on average */
+    int64_t features;   /* the number of features of a key; 0: the spec has no linear form */
+    int64_t reach;      /* a query's state has the keys of this many chunks before its own chunk; 0: of all chunks */
+    bool chunk_is_free; /* the compiler chooses the length of a chunk; neither `block` nor the mask sets it */
+    bool early_chunks;  /* a query may read the state of a chunk before the chunk that contains its position */
+    double near_keys;   /* the average number of keys that a query attends to directly, not through the state */
 };
 
-/* The programs into which the pass differentiate divides the gradients, as graphs; NULL: there is none. */
+/* The graphs of the programs into which the differentiate pass divides the gradients. NULL: the program is not
+   needed. */
 struct gradient_graphs {
-    int groups; /* of gradients that share their loops */
+    int groups; /* the number of groups of gradients; the gradients of a group share their loops */
     struct graph *saving, *row_sums, *totals, *from_sums;
 };
 
 struct tiling {
-    int64_t tile_q, tile_k; /* queries and keys of a tile */
-    int64_t block_q;        /* queries whose tiles share a tile of keys (pass/block_queries.c); 0: none do */
-    int64_t feature_part;   /* features that a tile has at a time (pass/feature_parts.c); 0: all */
+    int64_t tile_q, tile_k; /* the number of queries and of keys in a tile */
+    int64_t block_q;        /* the number of queries whose tiles share each tile of keys (pass/block_queries.c); 0: each
+                               tile of queries prepares its own tiles of keys */
+    int64_t feature_part;   /* the number of features in a tile (pass/feature_parts.c); 0: all features */
 };
 
-/* The sums that are kept in a caller's state (pass/expose_state.c), and what the driver adds when the programs of all
-   targets are known. */
+/* The layout of the caller's state. The expose_state pass sets the first two members. The driver sets the others after
+   it has compiled the programs of all targets. */
 struct state_layout {
-    int64_t chunk;     /* keys that the state sums at a time; 0: it has no sums */
-    bool slot_is_kept; /* kept sums have the layout of a chunk's slot, so queries read them in place */
-    const struct compilation *few_tokens; /* by the driver: this program with short tiles; NULL: its tiles are short */
-    int64_t read_first, read_back;        /* by the driver: the first and the last keys that a state keeps */
+    int64_t chunk;     /* the state has sums over full chunks of this many keys; 0: it has keys and values, no sums */
+    bool slot_is_kept; /* kept sums have the layout of a slot, so queries read them in place, without a copy */
+    const struct compilation *few_tokens; /* the same program with short tiles; NULL: there is none */
+    int64_t read_first, read_back;        /* the state stores the first `read_first` and the last `read_back` keys of a
+                                             sequence; read_back < 0: all keys */
 };
 
-/* A thread that has a head to itself adds a chunk to the carried sums after the queries of the chunk, with these
-   statements (pass/one_thread.c); NULL: it does as several threads do. */
+/* Statements for a thread that processes a whole head alone (pass/one_thread.c). After the queries of a chunk, `keys`
+   adds the sums over the chunk's keys to the carried state directly, and `folds` does the additions that are not part
+   of a product. NULL: the thread uses slots, like a thread that shares a head. */
 struct one_thread_body {
     const struct stmt *keys, *folds;
 };
 
 struct register_block {
-    int rows, vectors; /* of a product's sums that are in registers at a time, with one row of vectors and a number */
-    int unroll;        /* vectors that a map computes at a time */
+    int rows, vectors; /* a product keeps rows * vectors accumulators in registers, plus `vectors` registers for a row
+                          of the second operand, and one for an element of the first */
+    int unroll;        /* the number of vectors that a map computes at a time */
 };
 
-/* The state of one compilation for one target, as the passes see it (pass/pipeline.c, pass/pipeline.def). */
+/* One program compiled for one target: the input and the results of all passes (pass/pipeline.c, pass/pipeline.def). */
 struct compilation {
     const struct spec *spec;
     const struct target *target;
     const struct schedule *schedule; /* NULL: no knob is set */
     struct diagnostics *diagnostics;
     struct program program;
-    const struct graph *source; /* before the first pass */
+    const struct graph *source; /* the graph before the first pass */
     struct graph *graph;
-    struct loops *loops; /* from the lower pass on */
-    const char *reason;  /* why the program does not have the form that it should; NULL: it does */
+    struct loops *loops; /* NULL before the lower pass */
+    const char *reason;  /* why the program does not have the requested form, as a message; NULL: it has this form */
     struct separated_form separated;
     struct gradient_graphs gradients;
     struct tiling tiling;
@@ -121,40 +136,43 @@ struct compilation {
     struct register_block registers;
 };
 
-const char *compilation_form(const struct compilation *c);     /* "quadratic", "few" or "linear" (knob.c) */
-const char *compilation_products(const struct compilation *c); /* " on matrix units", " with products of bf16", or "" */
-bool queries_are_few(const struct problem_size *size);         /* so that the form "few" serves a call of that size */
-/* Queries that share a key which is read once: the queries of a tile, or of a block of tiles. */
+/* The form as a word for messages: "quadratic", "few" or "linear" (knob.c). */
+const char *compilation_form(const struct compilation *c);
+/* The kind of products for messages: " on matrix units", " with products of bf16", or "" for ordinary products. */
+const char *compilation_products(const struct compilation *c);
+bool queries_are_few(const struct problem_size *size); /* whether the form "few" serves a call of this size */
+/* The number of queries that share one read of a key: the queries of a tile, or of a block of tiles. */
 int64_t queries_together(const struct compilation *c);
-/* "16 queries and 96 keys, in blocks of 256 queries" */
+/* The tiles for messages, such as "16 queries and 96 keys, in blocks of 256 queries". */
 const char *compilation_tiles(struct arena *arena, const struct compilation *c);
 
-/* The value of a knob of the compilation's schedule, or `otherwise`. */
+/* The value of the knob in the compilation's schedule, or `otherwise` if the schedule does not set the knob. */
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);
 
-/* As a crossover: no length is as long. */
+/* The value of the knob `crossover` that means: never use the linear form. */
 enum { NEVER = 2147483647 };
 
-/* For what a knob is asked about: forward, or a part of the gradients. */
+/* The input of a knob_function: the programs that the knob would change. */
 struct knob_case {
-    bool backward;
+    bool backward; /* true: a knob of the gradients; false: a knob of forward */
     const struct target *target;
-    const struct compilation *quadratic, *linear; /* by default; NULL: there is none */
-    const struct compilation *form;               /* the one of them that the default value is of */
-    int64_t keys, crossover;                      /* 0: any length; from how many keys on the linear form is taken */
+    const struct compilation *quadratic, *linear; /* compiled without a schedule; NULL: the spec lacks this form */
+    const struct compilation *form;               /* `quadratic` or `linear`: the form that the default value is for */
+    int64_t keys, crossover; /* keys: the number of keys to tune for; 0: any. crossover: from this number of keys on, a
+                                kernel without a schedule uses the linear form */
 };
 
 enum { MAX_KNOBS = 12, MAX_KNOB_VALUES = 24 };
 
-/* A knob that a pass declares, for one spec: the values worth trying, ascending, and which of them is the compiler's
-   own choice. */
+/* The values of one knob for one spec: the values that `attnc tune` tries, in ascending order. value[default_at] is the
+   compiler's own choice. */
 struct tune_knob {
     const char *name, *says;
     int values, default_at;
     int64_t value[MAX_KNOB_VALUES];
 };
 
-/* Fills in the values and the default one; or says why the knob does nothing for the spec. */
+/* Sets the values and the default of a knob. Returns NULL, or the reason why the knob has no effect, as a message. */
 typedef const char *knob_function(const struct knob_case *x, struct tune_knob *knob);
 
 enum {
@@ -168,15 +186,16 @@ enum {
 #include "knobs.def"
 #undef KNOB
 
-/* One more value worth trying, in its place; nothing where it is there or there is no room. */
+/* Inserts a value in ascending order. Does nothing if the knob has the value already, or MAX_KNOB_VALUES values. */
 void knob_add_value(struct tune_knob *knob, int64_t value);
-/* The default value and others. */
+/* Replaces the values by `by_default`, which becomes the default, and the `count` numbers of `value`. */
 void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value);
 
 enum { DEFAULT_ROWS = 6 };
 
+/* The maximum number of vectors in a register block with this number of rows. */
 int schedule_max_vectors(const struct target *t, int64_t rows);
-/* The block that a schedule sets, as far as the target has registers for it; NULL: there is no schedule. */
+/* The register block that the schedule sets, reduced to the registers of the target. `s` NULL: the default block. */
 struct register_block schedule_block(const struct target *t, const struct schedule *s);
 
 #endif

@@ -1,5 +1,5 @@
-/* Checks that involve several keys: defaults that depend on another key, and conflicts, which are reported with both
-   positions. */
+/* Checks of several keys of a spec together: defaults that depend on another key, and conflicts between keys. A
+   conflict is reported with the positions of both keys. */
 #include "reader.h"
 #include "spec.h"
 
@@ -13,8 +13,8 @@ static const char *const keywords[] = {"auto",    "break",  "case",     "char", 
                                        "return",  "short",  "signed",   "sizeof", "static",   "struct",   "switch",
                                        "typedef", "union",  "unsigned", "void",   "volatile", "while",    NULL};
 
-/* Headers that a NAME.h would hide if its folder is searched for headers, also from other headers: those of C, of
-   POSIX, the headers that these include in the GNU C library, and ours. */
+/* Names that a spec must not have: NAME.h would hide a header of that name if its folder is in the include path. They
+   are headers of C, of POSIX, of the GNU C library, of OpenMP and of attnc. */
 static const char *const headers[] = {
     "assert",    "complex",   "ctype",  "errno",    "fenv",     "float",       "inttypes",  "iso646",   "limits",
     "locale",    "math",      "setjmp", "signal",   "stdalign", "stdarg",      "stdatomic", "stdbit",   "stdbool",
@@ -26,7 +26,7 @@ static const char *const headers[] = {
     "ulimit",    "unistd",    "utime",  "utmpx",    "wordexp",  "alloca",      "endian",    "features", "memory",
     "malloc",    "omp",       "attnrt", NULL};
 
-/* The word of a choice: the node itself, or the key of its one-key map. */
+/* Returns the word of a choice: the node itself, or `word` in {word: options}. NULL: the node is no choice. */
 static struct yaml *choice_word(struct yaml *node)
 {
     if (node && node->kind == YAML_MAP && node->count == 1) node = node->key[0];

@@ -1,4 +1,4 @@
-/* Messages of the spec reader about nodes. Each node is reported at most once. */
+/* Messages of the spec reader about nodes of the YAML tree. At most one error is reported about a node. */
 #include "reader.h"
 #include "spec.h"
 

@@ -1,4 +1,5 @@
-/* --set path.to.key=value replaces one value of the tree before any check. */
+/* The option --set path.to.key=value: it replaces one value of the YAML tree before the spec is checked. A part of the
+   path is the key of a map, the word of a choice, or the number of a list's item. */
 #include "reader.h"
 #include "spec.h"
 
@@ -16,7 +17,7 @@ static struct yaml *node_new(struct spec_reader *r, enum yaml_kind kind, const c
     return node;
 }
 
-/* Copies a collection, with room for one more item. */
+/* Copies a list or map, with room for one more item. The items themselves are not copied. */
 static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *node)
 {
     struct yaml *copy = arena_alloc(r->arena, sizeof *copy);
@@ -31,7 +32,8 @@ static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *no
     return copy;
 }
 
-/* Goes from the node in a slot to the slot of its part, and creates maps if they are missing. */
+/* Returns the slot (the pointer in a parent) of item `part` of the node in `slot`. Copies the node, because aliases may
+   share it. Makes the node a map if it is not a collection, and adds the item if the map lacks it. */
 static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char *part, const char *origin)
 {
     struct yaml *node = *slot;
@@ -46,7 +48,7 @@ static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char 
     } else {
         map = copy_collection(r, node_new(r, YAML_MAP, NULL, origin));
         if (node && node->kind == YAML_WORD && strcmp(node->text, part) == 0) {
-            /* a bare word gets options: it becomes the key of a map */
+            /* word becomes {word: options}, so that options can be set */
             map->at = node->at;
             map->origin = node->origin;
             map->key[map->count++] = node;

@@ -1,16 +1,16 @@
-/* Kernel names that cannot be Python modules. NAME.py would hide Python's own module of the same name from every import
-   of a program. */
+/* Names of kernels that cannot be names of Python modules: keywords, and names of modules of Python, because NAME.py
+   would be imported in place of that module. */
 #include "spec.h"
 
 #include <string.h>
 
-/* keywords that are not also keywords of C, which are refused for every kernel */
+/* Keywords of Python. Keywords that C shares are omitted: check.c refuses them for every kernel. */
 static const char keywords
     [] = "False None True and as assert async await class def del elif except finally from global import in is lambda "
          "nonlocal not or pass raise try with yield ";
 
-/* sys.stdlib_module_names of Python 3.10 to 3.14, except those that begin with `_`, and the libraries that NAME.py
-   works with */
+/* sys.stdlib_module_names of Python 3.10 to 3.14, without names that begin with `_`; then the libraries that NAME.py
+   can import */
 static const char modules[] =
     "abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb "
     "binascii binhex bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections "

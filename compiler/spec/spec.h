@@ -1,4 +1,5 @@
-/* Specs: the YAML tree with positions, the checked struct spec, the rows of spec.def, and the library of specs. */
+/* Specs: the YAML tree with positions, struct spec (a spec after all checks), the rows of spec.def, and the library:
+   the specs that come with attnc. */
 #ifndef ATTNC_SPEC_H
 #define ATTNC_SPEC_H
 
@@ -12,24 +13,24 @@ struct yaml {
     const char *text;   /* the scalar as written */
     bool quoted;        /* a quoted or block scalar, always a WORD */
     bool flag;          /* BOOL */
-    int64_t integer;    /* INT; one that does not fit is a REAL */
+    int64_t integer;    /* INT; an integer that does not fit int64_t is a REAL */
     double real;        /* INT, REAL */
     int count;          /* LIST, MAP */
     struct yaml **item; /* LIST: elements; MAP: values */
     struct yaml **key;  /* MAP: scalars */
-    const char *origin; /* the --set that it comes from, or NULL */
+    const char *origin; /* the text of the --set that the node is from; NULL: the node is from the file */
     const char *source; /* scalars of a file: the whole text of the file */
     size_t source_length;
     char style;                    /* the style in the file: one of ' " | >, or 0 for plain */
-    struct expression *expression; /* the expression that it was read as; aliases share it */
-    bool wrong;                    /* an error about it has been reported; no further ones are */
+    struct expression *expression; /* the scalar as an expression, or NULL; aliases share it */
+    bool wrong;                    /* an error about the node has been reported; no second one will be */
     bool partial;                  /* MAP: an entry was refused, so missing keys are not reported */
 };
 enum { YAML_MAX_BYTES = 1 << 20 };
-/* Reads one document with the core scalars of YAML 1.2. Aliases share nodes. Reports all errors; NULL if there is no
-   usable tree. */
+/* Reads one YAML document; plain scalars have the types of the core schema of YAML 1.2. An alias is the node of its
+   anchor. Reports all errors to d. Returns NULL if errors prevent a tree. */
 struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d);
-/* The value of a key of a map, or NULL. */
+/* Returns the value of a key. NULL: the key is absent, or `map` is NULL or no map. */
 struct yaml *yaml_get(const struct yaml *map, const char *key);
 
 enum prepare_kind { PREPARE_LAYERNORM, PREPARE_L2NORM, PREPARE_ROPE, PREPARE_SCALE };
@@ -39,7 +40,7 @@ struct prepare {
     bool affine; /* layernorm */
     double eps;  /* layernorm, l2norm */
     double base; /* rope */
-    bool halves; /* rope: pairs (t, t + D/2) instead of (2t, 2t + 1) */
+    bool halves; /* rope: elements t and t + D/2 form a pair; otherwise 2t and 2t + 1 */
     double by;   /* scale */
 };
 
@@ -133,7 +134,7 @@ struct knob {
 
 /* An entry of `schedule:`. */
 struct schedule {
-    int64_t from; /* the number of keys from which it is used; 0: the first or the only entry */
+    int64_t from; /* the entry is used from this number of keys on; 0: the first or the only entry */
     struct knob *knob;
     int knobs;
     struct schedule *backward; /* the knobs of the gradients; NULL: none */
@@ -149,13 +150,13 @@ struct spec {
     struct mask *mask;
     enum normalize_kind normalize;
     double sum_plus;
-    int64_t linformer; /* the size; 0: absent */
+    int64_t linformer; /* `size` of linformer; 0: the spec has no projection */
     struct position project_at, block_at, algorithm_at, emit_at;
     int64_t head_dim, value_dim, max_length; /* max_length 0: no limit on queries and keys */
     enum dtype dtype;
     enum algorithm_kind algorithm;
     unsigned emit;
-    struct schedule *schedule; /* ascending */
+    struct schedule *schedule; /* in ascending order of `from` */
     int schedules;             /* 0: the compiler chooses everything */
     const struct spec_warning {
         struct position at;
@@ -163,12 +164,13 @@ struct spec {
         const struct spec_warning *next;
     } *warning;
 };
-/* Reads and checks a spec. `override`: the key=value of each --set, applied before the checks; errors in them have no
-   position and name the --set. `file` gives the default name. Returns NULL after reporting all errors to d. */
+/* Reads and checks a spec. Returns NULL after reporting all errors to d.
+   - file: its name is the default name of the kernel.
+   - override: the KEY=VALUE of each --set, applied before the checks. Errors about them name the --set. */
 struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
                        const char *const *override, struct diagnostics *d);
 
-/* Reports probable mistakes that the spec language allows, as warnings or as errors. (error.c) */
+/* Reports the warnings of a spec (probable mistakes in expressions); `refuse`: as errors. (error.c) */
 void spec_warn(const struct spec *spec, bool refuse, struct diagnostics *d);
 
 /* The specs that come with attnc (embedded at build time), sorted by name; ends with a NULL name. */
@@ -176,22 +178,22 @@ struct library_spec {
     const char *name, *text;
 };
 extern const struct library_spec library_specs[];
-/* library_find: by name, or NULL. library_near: the most similar name, or NULL. (library.c) */
+/* library_find returns the spec with this name, or NULL; library_near the most similar name, or NULL. (library.c) */
 const struct library_spec *library_find(const char *name);
 const char *library_near(const char *name);
-/* The description of a spec, or "": its first line says what it computes, the others name the paper. */
+/* Returns `description:` of a spec, or "". Its first line says what the spec computes; later lines name the paper. */
 const char *library_description(struct arena *arena, const struct library_spec *spec);
-/* The library spec that an operand names. Such names have neither a slash nor a dot, and there is no file of that name.
-   NULL: the operand is a file. All commands that take specs use this. */
+/* Returns the library spec that an operand of the command line names, or NULL if the operand is a path. An operand is a
+   name if it has neither a slash nor a dot, and no file has that name. */
 const struct library_spec *library_operand(const char *operand);
-bool library_name(const char *operand); /* true if the operand could be such a name */
+bool library_name(const char *operand); /* true if the operand has neither a slash nor a dot */
 
 enum { MAX_DRAWN = 16 }; /* the maximum number of `random` masks */
 
-/* Reports a name that NAME.py cannot have. (python_name.c) */
+/* Reports an error if NAME.py cannot be a Python module. (python_name.c) */
 void python_check_name(const struct spec *spec, struct diagnostics *d);
-/* Reads the text of a spec from a file or the library, or reports an error. The text ends with a 0 that is not
-   counted. */
+/* Reads the text of a spec from a file or the library into `out`, or reports an error. out->length does not count the 0
+   at the end. */
 enum status read_spec_file(const char *path, const struct options *o, struct text *out);
 
 enum group {
@@ -206,7 +208,7 @@ enum choice {
     CHOICES
 };
 
-/* Types of values. CHOICE stores an enum, SWITCH a bool. */
+/* The types of the values of keys. The value of CHOICE and SWITCH is a word; CHOICE stores an enum, SWITCH a bool. */
 enum row_type {
     ROW_INTEGER,
     ROW_NUMBER,
@@ -269,7 +271,7 @@ extern const struct choice_row choice_rows[];
 extern const struct option_row option_rows[];
 extern const int option_row_count;
 
-/* Appends a phrase that says which values a row takes: "an even integer from 2 to 64". (rows.c) */
+/* Appends a phrase that says which values the key of a row takes: "an even integer from 2 to 64". (rows.c) */
 void spec_row_domain(const struct key_row *row, struct text *out);
 const struct key_row *spec_find_key(enum group group, const char *key);
 

@@ -1,5 +1,6 @@
-/* Finds the position in the file of a byte of a scalar's value. The scalar is decoded again with the position of each
-   byte, according to its style. If the result differs from libyaml's value, the position is that of the scalar. */
+/* Finds the position in the file of one byte of a scalar's value: quotes, escapes and folded lines shift the bytes. The
+   scalar's text is decoded again, with the position of each byte. If the result differs from libyaml's value, the
+   position is that of the whole scalar. */
 #include "reader.h"
 #include "spec.h"
 
@@ -11,10 +12,10 @@ enum { MAX_DECODED = 1 << 16, MAX_INDENT = 64 };
 struct decoder {
     const char *s, *end; /* the remaining text of the file */
     struct position at;  /* the position of s */
-    const char *value;   /* the value that decoding should produce */
-    size_t length, made; /* of the value; of the decoded part */
+    const char *value;   /* libyaml's value, which decoding must produce */
+    size_t length, made; /* bytes of the value; bytes decoded so far */
     size_t wanted;
-    struct position found; /* the position of byte `wanted`, once it is decoded */
+    struct position found; /* the position of byte `wanted` of the value, once that byte is decoded */
     bool failed;
 };
 
@@ -33,7 +34,7 @@ static bool at_break(const struct decoder *x)
     return peek(x) == '\n' || peek(x) == '\r';
 }
 
-/* Skips one character; columns count characters, not bytes. */
+/* Skips one character or line break. Columns count characters, not bytes. */
 static void skip(struct decoder *x)
 {
     if (!more(x)) return;
@@ -53,7 +54,7 @@ static void skip_blanks(struct decoder *x)
     while (peek(x) == ' ' || peek(x) == '\t') skip(x);
 }
 
-/* Appends a byte to the value, decoded from the position `at`. */
+/* Adds a byte to the decoded value and compares it with libyaml's. `at`: the position that it was decoded from. */
 static void put(struct decoder *x, char byte, struct position at)
 {
     if (x->made >= x->length || x->value[x->made] != byte) {
@@ -72,8 +73,8 @@ static void copy(struct decoder *x)
     for (; from < x->s; from++) put(x, *from, at);
 }
 
-/* Folds blanks and line breaks between words of a flow scalar: blanks stay, one break becomes a blank, each further
-   break stays. */
+/* Decodes blanks and line breaks between words of a plain or quoted scalar. Blanks stay. A single line break becomes a
+   blank; of several, the first is dropped. */
 static void fold_space(struct decoder *x)
 {
     struct decoder start = *x;
@@ -184,7 +185,7 @@ static void decode_double(struct decoder *x)
     }
 }
 
-/* Decodes lines of a block scalar. The first `indent` columns of a line do not belong to it. */
+/* Decodes the lines of a block scalar. The first `indent` columns of each line are not part of the value. */
 static void decode_lines(struct decoder *x, int indent, bool folded, char chomping)
 {
     struct position broken = x->at; /* the position of the last line break */
@@ -235,7 +236,7 @@ static void decode_block(struct decoder *x, char style)
     }
     while (more(x) && !at_break(x)) skip(x);
     skip(x);
-    /* an explicit indentation is relative to the parent's, which is not known here; so every indentation is tried */
+    /* an explicit indentation is relative to the parent node's, which is unknown here; so all indentations are tried */
     struct decoder first = *x;
     int min = 1, max = MAX_INDENT;
     if (!given) {

@@ -1,4 +1,5 @@
-/* Messages about the command line and the machine. Messages about specs are diagnostics. */
+/* Prints errors about the command line and the machine. Errors in specs are printed as diagnostics
+   (ir/diagnostics.c). */
 #include "support.h"
 
 void complain(const struct options *o, const char *format, ...)

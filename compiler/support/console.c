@@ -1,5 +1,5 @@
-/* Messages to a terminal, made plain: any of them may contain names of files, words of specs, or text of databases
-   and other programs. */
+/* Prints messages for a terminal. Messages may contain names of files, words of specs, and text from databases or other
+   programs. Control characters in them are printed as `?`. */
 #include "support.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Parses counts, lengths and seconds in options. */
+/* Parses counts, lengths and seconds in arguments of options. */
 #include "support.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
-/* Build tool: text files as C arrays.
-   embed OUTPUT.c SYMBOL=FILE…            const char SYMBOL[] = { bytes, 0 };
-   embed --library OUTPUT.c FILE.yaml…    library_specs[] of compiler.h, in the order given */
+/* A build tool that writes text files as C arrays.
+   - embed OUTPUT.c SYMBOL=FILE…: for each file, `const char SYMBOL[]` with the bytes of the file and a 0.
+   - embed --library OUTPUT.c FILE.yaml…: `library_specs[]` (compiler/spec/spec.h) with the name and text of each spec,
+     in the order given. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static void embed(FILE *out, const char *path)
     int column = 0;
     for (int c; (c = getc(in)) != EOF;) {
         fprintf(out, c < 128 ? "%s%d," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ",
-                (unsigned)c); /* char may be signed or unsigned */
+                (unsigned)c); /* bytes above 127 are written as '\ooo', because char may be signed or unsigned */
         column++;
     }
     if (ferror(in)) fail(path);

@@ -1,4 +1,4 @@
-/* The spread of repeated measurements, which shows whether one number can represent them. */
+/* Computes the spread of repeated measurements, which shows how noisy they are. */
 #include "support.h"
 
 #include <math.h>

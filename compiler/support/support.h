@@ -1,4 +1,4 @@
-/* Helpers for every command: options, messages, files, numbers as text. */
+/* Helpers for every subcommand: options, messages, files, numbers as text. */
 #ifndef ATTNC_SUPPORT_H
 #define ATTNC_SUPPORT_H
 
@@ -8,26 +8,26 @@
 
 enum status { STATUS_DONE = 0, STATUS_INPUT = 1, STATUS_USAGE = 2, STATUS_MACHINE = 3 };
 
-/* The spread of repeated measurements in seconds: the third quartile divided by the minimum, minus 1; 0 for fewer
-   than two. If the spread is above SPREAD_MAX, one number does not represent the measurements, and the output says
-   so. (spread.c) */
+/* The spread of repeated measurements: (third quartile) / minimum - 1. Returns 0 for fewer than two measurements. If
+   the spread is above SPREAD_MAX, the measurements are too noisy for a single number, and the output says so.
+   (spread.c) */
 double repeats_spread(const double *seconds, int count);
 extern const double SPREAD_MAX;
 
-/* The text of runtime/attnrt.h, embedded when attnc is built, so that kernels compile wherever attnc is installed. */
+/* The text of runtime/attnrt.h. It is part of the program, so kernels compile even if the header is not installed. */
 extern const char attnrt_header[];
 
 /* ---- folders (file.c) ---- */
 
 /* Creates a folder and its parents, like mkdir -p. Returns 0, or -1 with errno. */
 int make_folders(const char *path, unsigned mode);
-/* Removes a folder and its contents. A link is removed and not followed. */
+/* Removes a folder and its contents. A link is removed, but not its target. */
 void remove_folder(const char *path);
-/* SHA-256 in hexadecimal. */
+/* Returns the SHA-256 of the data in hexadecimal. */
 const char *hash_text(struct arena *arena, const char *data, size_t length);
 struct schedule;
 
-/* Settings of messages: `quiet` suppresses everything except errors; `color` allows colours. */
+/* Settings of messages: `quiet` suppresses all messages except errors; `color` allows colours. */
 struct console {
     bool quiet, color;
 };
@@ -35,18 +35,18 @@ struct options {
     struct console console;
     bool to_stdout, depfile, list_outputs, show_passes, standalone, tuned, no_remainders, verbose;
     const char *out_dir, *in_dir, *chunks, *depfile_path, *depfile_target, *dump_after;
-    unsigned emit; /* bits 1 << enum output; 0, which no user can request: units have no text */
+    unsigned emit; /* the requested outputs, as bits 1 << enum output; 0: no C text is made (set only by attnc) */
     const struct target *target[MAX_TARGETS];
     int targets;
-    bool named_targets; /* given with --target */
-    bool python;        /* NAME.py is requested, so the name of the spec must be one that Python can import */
+    bool named_targets; /* the targets come from --target */
+    bool python;        /* NAME.py is requested, so NAME must be a name that Python can import */
     int threads;        /* 0: OpenMP's default */
-    /* options of bench and explain, as written; NULL: not given (bench/options.c). Files may be "-", standard
-       output. */
+    /* The arguments of options of bench and explain, not parsed yet (bench/options.c). NULL: the option is not given. A
+       file may be "-", which means standard output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
-    bool machine, backward, decode; /* `backward` and `decode`: specs are compiled as if they asked for gradients, or
-                                       for a state */
-    /* options of tune, as written (tune/options.c) */
+    bool machine, backward, decode; /* backward, decode: compile gradients, or a state, even if the spec does not ask
+                                       for them */
+    /* The arguments of options of tune, not parsed yet (tune/options.c). */
     const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report, *knobs;
     bool resume, query;
     const char *const *shape;
@@ -55,24 +55,24 @@ struct options {
     uint64_t seed;
     const char *const *set;
     int sets;
-    const struct schedule *schedule; /* used in place of the spec's schedule; only set by a search; NULL: not set */
-    const char *const *file;         /* operands */
+    const struct schedule *schedule; /* replaces the spec's schedule; only `attnc tune` sets it; NULL: not set */
+    const char *const *file;         /* the operands of the command line: specs or files */
     int files;
 };
 
-/* Writes the complete file or nothing. */
+/* Writes a file. On an error it prints a message and leaves an existing file unchanged. */
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
 /* Prints `attnc: error: message` to standard error, in colour if allowed. */
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
-/* Prints `attnc: KIND: message`, or `attnc: message` if the kind is "", to standard error, unless --quiet. Every
-   message is one line of plain text: control characters in names and in text of databases are shown as `?`.
-   (console.c) */
+/* Prints `attnc: KIND: message` to standard error, or `attnc: message` if the kind is "". Prints nothing with --quiet.
+   All messages are one line of plain text, with `?` in place of control characters. (console.c) */
 void mention(const struct options *o, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
-/* Versions of complain and mention for callers without options. */
+/* complain and mention for callers that have no struct options. */
 void console_error(const struct console *c, const char *format, ...) IR_PRINTF(2, 3);
 void console_mention(const struct console *c, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
 void console_error_list(const struct console *c, const char *format, va_list arguments) IR_PRINTF(2, 0);
-/* Print text of other programs: print_plain several lines, print_plain_line one line with its end. */
+/* Print text with `?` in place of control characters. print_plain prints several lines; print_plain_line prints one
+   line and ends it. */
 void print_plain(FILE *out, const char *text);
 void print_plain_line(FILE *out, const char *format, va_list arguments) IR_PRINTF(2, 0);
 
@@ -86,49 +86,55 @@ struct head_counts {
     int64_t heads, kv_heads;
 };
 
-/* Parse, at the start of `text`: an integer from 1 up (`k` and `M` after it multiply by 1024 and 1024 * 1024), a
-   length or a range of lengths, or heads as in 8/2. Return the position after it, or NULL if there is none. */
+/* Parsers. Each parses the start of `text`, and returns the position after what it has parsed, or NULL on an error.
+   - count_read: a positive integer such as 3, 4k (4 * 1024) or 1M (1024 * 1024).
+   - lengths_add: a length such as 1000, or a range such as 4k..64k, which adds 4k, 8k, 16k, … up to 64k.
+   - heads_add: heads, or heads/kv_heads, such as 8/2. */
 const char *count_read(const char *text, int64_t *value);
 const char *lengths_add(const char *text, struct lengths *out);
 const char *heads_add(const char *text, struct head_counts *out);
-/* These return false after a message. `by_default` is used if the option is not given. */
+/* Parse the whole argument of an option. They return false after printing a message. lengths_read parses `by_default`
+   if --lengths is not given. */
 bool lengths_read(const struct options *o, const char *by_default, struct lengths *out);
 bool one_number(const struct options *o, const char *option, const char *text, int64_t max, int64_t *out);
 bool seconds_read(const struct options *o, const char *option, const char *text,
-                  double *out); /* NULL leaves *out unchanged */
+                  double *out); /* `text` NULL: *out is not changed */
 bool document_read(const struct options *o, int64_t *out);
-/* "12.3 ms", "4.0 GiB", in `size` bytes. */
+/* Write a time such as "12.3 ms", or a size such as "4.0 GiB", to `text`, which has `size` bytes. Return `text`. */
 const char *table_seconds(double seconds, char *text, size_t size);
 const char *table_bytes(double bytes, char *text, size_t size);
 
-/* An open folder. Operations through `fd` act on this folder even if its parents are renamed. */
+/* An open folder. Operations relative to `fd` act on this folder even if the folder or a parent is renamed. */
 struct folder {
-    int fd; /* -1: there is none */
+    int fd; /* -1: not open */
     const char *path;
 };
 #define NO_FOLDER ((struct folder){-1, NULL})
 void folder_close(struct folder *f);
 /* The last component of the folder's path. */
 const char *folder_name(const struct folder *f);
-/* Opens the folder `name`, which must not be a link; returns -1 with errno. */
+/* Opens the folder `name`, relative to the folder `parent`. Returns a file descriptor, or -1 with errno, also if `name`
+   is a link. */
 int folder_open(int parent, const char *name);
-/* Creates a folder that only this user can enter, in `parent` or, if `parent` is not open, in the folder of
-   temporary files. Returns false with errno. */
+/* Creates, opens and locks a folder with a new name that only this user can enter. The folder is created in `parent`,
+   or in the system's folder for temporary files if `parent` is not open. Returns false with errno on an error. */
 bool private_open(struct arena *arena, const struct folder *parent, struct folder *out);
-/* Removes a file, a link, or a folder and its contents; never the target of a link. */
+/* Removes a file, a link, or a folder and its contents. The target of a link is not removed. */
 void remove_at(int parent, const char *name);
 
-/* The number of columns on a screen. */
+/* The number of columns that the text takes on a screen. */
 int table_width(const char *text);
-/* Appends the text, made plain, padded to `width`. A left-aligned cell at the end of a line is not padded. */
+/* Appends a cell of a table: the text with `?` in place of control characters, padded with spaces to `width` columns. A
+   left-aligned last cell of a line is not padded. */
 void table_cell(struct text *out, const char *text, int width, bool left, bool last);
-/* Appends a word in plain text, quoted as in RFC 4180. */
+/* Appends a field of a CSV file, quoted if necessary (RFC 4180), with `?` in place of control characters. */
 void table_csv(struct text *out, const char *word);
-/* Writes to standard output; returns STATUS_MACHINE after a message. */
+/* Writes the text to standard output. On an error prints a message and returns STATUS_MACHINE. */
 enum status table_put(const struct options *o, const struct text *text);
-/* Flushes standard output, so that a reader sees what was printed so far. */
+/* Flushes standard output, so that the user sees all text printed so far. */
 void output_flush(void);
-/* Returns STATUS_DONE if all printed text was written to standard output; STATUS_MACHINE after a message. */
+/* Flushes standard output. Returns STATUS_DONE if all text was written to it; else prints a message and returns
+   STATUS_MACHINE. */
 enum status output_finish(const struct options *o);
 
 #endif

@@ -9,7 +9,7 @@
 
 static const struct {
     const char *name, *guard;
-    const char *others[3]; /* names that build systems have for it */
+    const char *others[3]; /* other names that build systems use */
 } architectures[ARCHITECTURES] = {[ANY_ARCHITECTURE] = {"any", "", {NULL}},
                                   [X86_64] = {"x86_64", "defined(__x86_64__)", {"amd64", "AMD64", NULL}},
                                   [AARCH64] = {"aarch64", "defined(__aarch64__)", {"arm64", "ARM64", NULL}}};
@@ -29,7 +29,7 @@ static const struct {
 #include "target.def"
 };
 
-/* Each target without any feature. */
+/* The targets without features, in the order of target.def. */
 static const struct target rows[] = {
 #define ALWAYS ""
 #define CONDITION(...) #__VA_ARGS__
@@ -49,11 +49,11 @@ static int row_of(const struct target *t)
 
 /* ---- this machine ---- */
 
-/* Whether this machine satisfies the conditions of a target and of its features; the last feature decides whether the code
-   is faster here than that of a version after it. */
+/* Tests the conditions of the target and of its features on this machine. Only the condition `faster` of the last
+   feature counts: it compares the version with the version without this feature. */
 bool target_runs(const struct target *t)
 {
-    /* the table once more: a condition that does not hold here is NULL */
+    /* The table again, with the conditions evaluated: "" if the condition holds here, else NULL. */
 #define ALWAYS ""
 #define CONDITION(...) (__VA_ARGS__) ? "" : NULL
 #define TARGET(...) {__VA_ARGS__},
@@ -113,7 +113,7 @@ int target_versions(struct arena *arena, const struct target *t, enum dtype dtyp
     const struct target *row = &rows[row_of(t)];
     const struct target *with[TARGET_FEATURES + 1] = {t};
     int count = 1;
-    for (int f = 0; f < TARGET_FEATURES; f++) { /* each version has a feature and all features before it */
+    for (int f = 0; f < TARGET_FEATURES; f++) { /* the version for feature f also has all features before f */
         if (features[f].dtype != dtype || !row->with[f].attribute) continue;
         const struct target *before = with[count - 1];
         struct target *made = arena_alloc(arena, sizeof *made);

@@ -1,4 +1,4 @@
-/* attnc tune --export: every trial for other programs, as comma-separated values or as JSON. */
+/* attnc tune --export: prints every trial as comma-separated values or as JSON, for other programs. */
 #include "report.h"
 #include "result.h"
 #include "space.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- comma-separated values: one line per trial, one column per knob that any run has ---- */
+/* ---- comma-separated values: a line for each trial, and a column for each knob that occurs in any run ---- */
 
 struct names {
     int count;
@@ -100,8 +100,8 @@ static bool print_csv(const struct tune_run *runs, int count, struct text *out)
 
 /* ---- JSON: everything ---- */
 
-/* Text of other programs, or truncated text, need not be UTF-8. Control characters are kept, because put_json writes
-   them as escapes. */
+/* A JSON string. Text from other programs, or truncated text, may not be valid UTF-8; invalid bytes become '?'.
+   Control characters are kept, because put_json escapes them. */
 static json_t *word(const char *text)
 {
     json_t *made = json_string(text);
@@ -113,8 +113,8 @@ static json_t *word(const char *text)
     return made;
 }
 
-/* Jansson leaves control characters from 7f on unescaped. They only occur inside strings, where \u escapes are
-   allowed. */
+/* Appends JSON text, and escapes the control characters U+007F to U+009F, which Jansson does not escape. They occur
+   only inside strings, where \u escapes are allowed. */
 static void put_json(const char *text, struct text *out)
 {
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
@@ -187,7 +187,7 @@ static json_t *run_json(const struct tune_run *run)
                               "backward", s->backward);
     json_t *spec = json_pack("{s:o, s:o, s:o}", "name", word(e->spec_name), "hash", word(e->spec_hash), "text",
                              word(e->spec_text));
-    /* as digits if it is too large for an integer of a JSON library */
+    /* a seed above INT64_MAX becomes a string of digits, because Jansson's integers are signed */
     json_t *seed = run->seed > INT64_MAX ? json_string(digits) : whole((int64_t)run->seed);
     return json_pack("{s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(run->id), "begun",
                      run->begun, "strategy", word(run->strategy), "seed", seed, "spec", spec, "machine",

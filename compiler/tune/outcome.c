@@ -84,7 +84,8 @@ void tuning_tell(const struct tuning *t, const struct tune_run *run)
     text_free(&line);
 }
 
-/* Keeps the comment lines about searches of forward if this search was of the gradients, and vice versa. */
+/* Appends the old comment lines about the other direction: those about forward if this search measured backward, and
+   vice versa. Lines about backward contain " backward: ". */
 static void keep_comments(bool backward, const char *has, struct text *says)
 {
     for (const char *line = has; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -94,8 +95,8 @@ static void keep_comments(bool backward, const char *has, struct text *says)
     }
 }
 
-/* The entry for the outcomes at one length: the schedule of the shape with the most work. Returns false if the entry
-   in the file should be kept. */
+/* Makes the entry of SPEC.tuned.yaml for one length. Shapes of that length may have different best schedules; the
+   entry has the schedule of the shape with the largest batch * heads. Returns false if the old entry should stay. */
 static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
 {
     const struct outcome *max = NULL;
@@ -165,7 +166,7 @@ enum status tuning_write(struct tuning *t, const struct outcome *outcome, int co
 
 /* ---- a machine that is not idle ---- */
 
-/* If times or peaks differ by more than this factor, the machine is not idle, and medians cannot correct that. */
+/* A warning is given if times, or peaks, differ by more than this factor. Medians do not correct such differences. */
 static const double UNSTEADY = 1.1;
 
 void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run)

@@ -18,7 +18,7 @@ struct line {
     struct text cell[COLUMNS];
 };
 
-/* The shape in the form of --shape. */
+/* Appends the shape in the syntax of --shape, such as "n=4096,heads=8". */
 static void shape_cell(const struct tune_shape *s, struct text *out)
 {
     text_add(out, "n=%lld,heads=%lld", (long long)s->length, (long long)s->heads);
@@ -82,7 +82,7 @@ static bool same_place(const struct tune_experiment *a, const struct tune_experi
            strcmp(a->attnc, b->attnc) == 0 && strcmp(a->target, b->target) == 0;
 }
 
-/* Runs made on the same machine with the same target and compiler, below a line that names these. */
+/* Prints the machine, target and compiler of the run `first`, and below them a table of all runs that share them. */
 static void print_place(const struct tune_run *runs, int count, int first, const struct line *line, const int *width,
                         struct text *out)
 {

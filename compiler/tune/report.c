@@ -1,6 +1,7 @@
-/* The page about searches (attnc tune --report). HTML shows the headline and all trials of each run, also without
-   scripts. The same data as JSON is used by report.js to draw charts. The page loads nothing from elsewhere, and the
-   same runs give the same bytes. */
+/* Writes the HTML page of attnc tune --report.
+   - Without scripts, the page shows a headline and a table of all trials of each run.
+   - With scripts, report.js draws charts from the same data, which the page contains as JSON.
+   - The page loads no other file. Equal runs give equal bytes. */
 #include "report.h"
 #include "result.h"
 #include "space.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* report.css, report.js */
+/* the contents of report.css and report.js */
 extern const char tune_report_style[], tune_report_script[];
 
 /* ---- text from other programs ---- */
@@ -41,19 +42,20 @@ static void add_escaped(struct text *out, const char *text)
 
 /* ---- facts about a run and its trials ---- */
 
-/* The inverse ratio of times: how many times as fast as the default schedule. Unknown without a sample. */
+/* How many times as fast as the default schedule a trial is: 1 / ratio, with its interval. `known` is false without a
+   sample. */
 struct speed {
     bool known;
     double times, low, high, seconds;
 };
-/* A run, and values derived from it. */
+/* A run, and the values derived from it that several parts of the page show. */
 struct view {
     const struct tune_run *run;
     int number;          /* from 1 */
-    struct speed *speed; /* of each trial */
-    int measured;        /* the number of trials that have a speed */
+    struct speed *speed; /* one for each trial */
+    int measured;        /* the number of trials whose speed is known */
     int by_default;      /* the trial of the default schedule, or -1 */
-    /* the best trial that is faster than the default schedule; NULL: none is, or it is the default schedule itself */
+    /* run_best: NULL if no trial is faster than the default schedule */
     const struct tune_trial *best;
 };
 struct page {
@@ -144,7 +146,8 @@ static const struct speed *best_speed(const struct view *v)
     return v->best ? &v->speed[v->best - v->run->trial] : NULL;
 }
 
-/* The gain in one phrase. *interval is its interval, or "" if there is none. */
+/* The run's result as one phrase, such as "1.25 times as fast as the compiler's own choice". *interval: the confidence
+   interval of the number, such as "1.20 to 1.31"; "" if the phrase has no number. */
 static const char *gain_text(const struct page *p, const struct view *v, const char **interval)
 {
     *interval = "";
@@ -155,7 +158,7 @@ static const char *gain_text(const struct page *p, const struct view *v, const c
     return arena_printf(p->arena, "%.2f times as fast as the compiler's own choice", best->times);
 }
 
-/* "40: 36 measured, 4 wrong". */
+/* The number of trials, in all and by status, such as "40: 36 measured, 4 wrong". */
 static const char *trials_text(const struct page *p, const struct tune_run *run)
 {
     struct text text = {0};
@@ -378,7 +381,8 @@ static json_t *run_data(const struct page *p, const struct view *v)
                      knobs, "trials", trials);
 }
 
-/* In a script element `<` is written as an escape, so that no name can end the element or begin a comment. */
+/* Writes the runs as JSON in a script element. `<` is escaped, because "</script>" or "<!--" in the name of a spec
+   would otherwise end the element or begin a comment. */
 static bool put_data(const struct page *p)
 {
     json_t *list = json_array();
@@ -420,5 +424,5 @@ void tune_report(const struct tune_run *runs, int count, struct text *out)
     const bool whole = put_data(&p);
     text_add(out, "<script>\n%s</script>\n</body>\n</html>\n", tune_report_script);
     arena_free(p.arena);
-    if (!whole) text_free(out); /* out of memory: the caller treats an empty text as an error, as for emit_json */
+    if (!whole) text_free(out); /* out of memory, which the caller sees from the empty text */
 }

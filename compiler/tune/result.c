@@ -26,9 +26,9 @@ static double *numbers(struct arena *arena, size_t count)
     return arena_alloc(arena, count * sizeof(double));
 }
 
-/* The largest k such that the median is between the k-th smallest and the k-th largest of n samples with 95%
-   certainty. The number of samples below the median is binomial, whatever the distribution. 0: even the interval
-   from the minimum to the maximum is less certain. */
+/* The largest k for which the interval from the k-th smallest to the k-th largest of n samples contains the median
+   with 95% confidence; 0 if there is none. For any distribution, the number of samples below its median is binomial
+   with parameters n and 1/2, so P(fewer than k below) has to be at most 2.5%. */
 static int order_of_bounds(int n)
 {
     double below = 0;
@@ -69,7 +69,7 @@ double tune_seconds(const struct tune_result *r)
     return middle;
 }
 
-/* Whether an earlier trial of the run has the same samples. */
+/* Whether an earlier trial of the run already has these samples, because the trials share one result. */
 static bool repeated(const struct tune_run *run, int trial)
 {
     const int64_t from = run->trial[trial].same_as;
@@ -129,7 +129,8 @@ static bool by_default(const struct tune_space *s, const struct tune_point *p)
     return true;
 }
 
-/* A later trial of the same point replaces an earlier one; otherwise a few lucky samples would win. */
+/* Whether a later trial of the same point ended. Only the last trial of a point counts, because an earlier one with a
+   few lucky samples would otherwise win. */
 static bool corrected(const struct tune_run *run, int trial)
 {
     for (int t = trial + 1; t < run->trials; t++)

@@ -1,4 +1,4 @@
-/* Results of measuring a point of the space of schedules. */
+/* Results of measuring one point (space.h), that is one schedule, for one shape. */
 #ifndef ATTNC_TUNE_RESULT_H
 #define ATTNC_TUNE_RESULT_H
 
@@ -9,13 +9,13 @@ enum { MAX_SHAPES = 64 };
 struct tune_shape {
     int64_t batch, heads, kv_heads, length; /* length: the number of queries and of keys */
     int threads;
-    bool backward; /* measures the gradients, from the values that forward saved; otherwise forward */
+    bool backward; /* true: backward is measured, after a forward call that saved its values. false: forward */
 };
 enum tune_status {
-    TUNE_RUNNING,     /* a process is measuring it, as far as is known */
+    TUNE_RUNNING,     /* a process is measuring the point, or was killed on a machine that cannot be checked */
     TUNE_INTERRUPTED, /* the process ended before it had a result */
     TUNE_MEASURED,
-    TUNE_WRONG,   /* the result differs by more than rounding */
+    TUNE_WRONG,   /* the output differs from that of the default schedule by more than rounding */
     TUNE_CRASHED, /* ended by a signal */
     TUNE_LATE,    /* exceeded the time limit */
     TUNE_REFUSED  /* attnc or the C compiler rejected it, or memory ran out */
@@ -23,13 +23,13 @@ enum tune_status {
 extern const char
     *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */
 
-/* The candidate and the default schedule are called alternately: sample k has the seconds of both. */
+/* The seconds of one call of the candidate, and of one call of the default schedule directly before or after it. */
 struct tune_sample {
     double seconds, default_seconds;
 };
 struct tune_result {
     enum tune_status status;
-    char why[200];     /* a message for people, if the status is not MEASURED */
+    char why[200];     /* why there is no measurement, as a message to the user; "" if there is one */
     double work, peak; /* work: useful FLOPs of a call. peak: FLOPs per second, the maximum that the machine reached.
                           0: unknown */
     double bytes;      /* bytes moved by a call according to the roofline; 0: unknown */
@@ -38,15 +38,16 @@ struct tune_result {
     int samples;
     struct tune_sample *sample; /* allocated with malloc or in an arena */
 };
-/* Whether the result says something about the schedule. */
+/* Whether the trial is over: it was neither interrupted nor is it still running. */
 static inline bool tune_ended(const struct tune_result *r)
 {
     return r->status > TUNE_INTERRUPTED;
 }
 
-/* The time of the candidate divided by the time of the default schedule: the median of the quotients of the samples,
-   and its 95% confidence interval. The interval uses order statistics and assumes no distribution; with fewer than 6
-   samples it is from the minimum to the maximum. Infinity without samples. */
+/* The time of the candidate divided by the time of the default schedule; below 1 the candidate is faster.
+   - ratio: the median over the samples; infinity without samples.
+   - low, high: its 95% confidence interval from order statistics, which assumes no distribution. With fewer than 6
+     samples: the minimum and the maximum. */
 struct tune_gain {
     double ratio, low, high;
 };

@@ -1,4 +1,5 @@
-/* The space of schedules of one spec, its points, and the times that the cost model expects. */
+/* The space of schedules of one spec, its points, and the cost model's prediction for a point. A point chooses one of
+   the listed values for every knob. */
 #ifndef ATTNC_TUNE_SPACE_H
 #define ATTNC_TUNE_SPACE_H
 
@@ -16,25 +17,26 @@ struct tune_space {
 struct tune_point {
     int at[MAX_KNOBS];
 };
-/* The space of a unit, for forward or for its gradients, around the defaults for `keys` keys. The target is the one
-   that this machine would choose, or the first if it runs none. A crossover has the values 1 and never. The default
-   values are those without the unit's own schedule. (driver/knobs.c) */
+/* Sets *space to the knobs that have an effect on forward, or on the gradients, when there are `keys` keys. Each knob
+   has its values and its default without `schedule:` in the spec. Defaults are those of the target that this machine
+   would choose; if it runs none, those of the first target. */
 void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space);
-/* space_points: the number of points, at most INT64_MAX. point_number and point_of convert between a point and its
-   number, from 0. */
+/* space_points returns the number of points, or INT64_MAX if there are more. Points are numbered from 0;
+   point_number and point_of convert between a point and its number. point_default: every knob has its default. */
 int64_t space_points(const struct tune_space *s);
 int64_t point_number(const struct tune_space *s, const struct tune_point *p);
 struct tune_point point_of(const struct tune_space *s, int64_t number);
 struct tune_point point_default(const struct tune_space *s);
-/* "tile_q=64 tile_k=288". */
+/* Appends the values of the point, such as "tile_q=64 tile_k=288". */
 void point_text(const struct tune_space *s, const struct tune_point *p, struct text *out);
 
 /* ---- the cost model (cost.c) ---- */
 
-/* The expected cycles of a call of the unit on one core of the target in the table. It only ranks schedules; it is
-   not measured, so that every search has the same order. */
+/* A prediction of the time of one call, for ranking schedules; infinity if the unit has no code for the shape. It
+   uses nominal rates from the table of targets, not measured ones, so every search ranks schedules in the same order.
+   `document`: the length of a document in positions; see count_work. */
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document);
-/* The factor by which loads slow down the products, given the register block of the point; 1: they do not. */
+/* The factor by which operand loads slow down matrix products that use the point's register block; 1: not at all. */
 double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p);
 
 #endif

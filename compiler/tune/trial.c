@@ -1,6 +1,6 @@
-/* A trial: a child process compiles a candidate, checks it against the default schedule and times both alternately;
-   the parent enforces the time limit. OpenMP is only used in children, because a process with threads cannot fork
-   safely. */
+/* A trial: a child process compiles a candidate schedule, compares its output with that of the default schedule, and
+   times both alternately. The parent enforces the time limit. Only children use OpenMP, because forking is not safe in
+   a process that has threads. */
 #include "result.h"
 #include "space.h"
 #include "trial.h"
@@ -21,13 +21,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double SAMPLE = 0.004; /* the minimum duration of a sample in seconds; a sample makes enough calls to
-                                       reach it */
+static const double SAMPLE = 0.004; /* the minimum duration of a sample in seconds; short calls are repeated until it
+                                       is reached */
 static const double HOPELESS = 1.5; /* a candidate that is slower by this factor gets only FEWEST samples */
-static const double GRACE = 1.0;    /* seconds between the request to end and killing the child */
+static const double GRACE = 1.0;    /* seconds that a child gets to end by itself before it is killed */
 enum { FEWEST = 3, SHORT_LENGTH = 333, MAX_WRITTEN = 64 };
 
-/* A message from a child to its parent, small enough that a pipe transfers it as a whole. */
+/* A message from a child to its parent. It has at most 512 bytes (the minimum PIPE_BUF of POSIX), so that a pipe
+   transfers it as a whole. */
 struct message {
     enum { SAID_CODE, SAID_SAMPLE, SAID_RESULT, SAID_MACHINE } what;
     char code[65];
@@ -62,10 +63,10 @@ int trial_interrupted(void)
     return (int)interrupted;
 }
 
-/* ---- files left by OpenMP ---- */
+/* ---- files that OpenMP would leave ---- */
 
-/* LLVM's OpenMP registers each process that uses it in a file, and removes the file when the program exits. It does
-   not do so if a child is killed or ends with _exit. */
+/* LLVM's OpenMP runtime creates a file for each process that uses it, and removes the file at exit. A child that is
+   killed or ends with _exit would leave its file, so the file is removed here. */
 enum { REGISTERED = 64 };
 static const char *const registered_in[] = {"/dev/shm", "/tmp"};
 enum { REGISTERED_IN = sizeof registered_in / sizeof *registered_in };
@@ -84,8 +85,8 @@ static void forget_openmp(pid_t process)
     for (int k = 0; k < REGISTERED_IN; k++) unlink(path[k]);
 }
 
-/* The paths of the files with which OpenMP registers this child. Its signal handler removes them, because the parent
-   may be dead. */
+/* The paths at which OpenMP may have created the file of this child. The child's signal handler removes them, because
+   the parent may have died before the child. */
 static char own_registration[REGISTERED_IN][REGISTERED];
 
 static void end_child(int number)
@@ -120,8 +121,8 @@ static void conclude(int pipe, enum tune_status status, const char *format, ...)
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
                              const struct tune_point *point, bool backward, const struct tuned_entry *base)
 {
-    struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* the form that will be written, because defaults of
-                                                                  omitted values depend on the other values */
+    struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* the knobs that SPEC.tuned.yaml would have. Setting
+                                                                  other knobs could change the defaults of the rest */
     struct schedule *of[2] = {arena_alloc(arena, sizeof **of), arena_alloc(arena, sizeof **of)};
     tuned_join(&e, backward, base);
     for (int k = 0; k < 2; k++) of[k]->knob = arena_alloc(arena, MAX_KNOBS * sizeof *of[k]->knob);
@@ -136,7 +137,7 @@ struct options point_options(struct arena *arena, const struct options *o, const
     return made;
 }
 
-/* A kernel while it is compiled and loaded. */
+/* The candidate or the default schedule, from its options to its loaded kernel. */
 struct side {
     struct options o;
     struct unit *unit;
@@ -152,7 +153,8 @@ static bool make_source(struct side *s, struct arena *arena, const struct trial_
     s->o = point_options(arena, r->o, r->space, point, r->shape->backward, r->base);
     s->o.console.quiet = true;
     s->o.console.color = false;
-    s->o.emit = 0; /* without the command comment, which contains the schedule */
+    s->o.emit = 0; /* The C must not have the comment with the command line: it names the schedule, so equal code
+                      would have different hashes. */
     s->unit = unit_make(r->file, &s->o, &status);
     if (!s->unit) return false;
     unit_emit_here(s->unit, &s->o, "attnc tune", &s->source, &s->header);
@@ -177,8 +179,8 @@ static double element(const char *data, enum attn_dtype dtype, int64_t k)
     return NAN;
 }
 
-/* The maximum difference between rows of `n` elements of a and b, relative to the row's Euclidean norm, or to
-   `length` if that is not 0. Infinity if only one of the two is finite. */
+/* The maximum over the rows of |a - b| / |b|, where | | is the Euclidean norm of a row of `n` elements. If `length` is
+   not 0, it replaces |b|. Infinity if an element is finite in only one of the arrays. */
 static double furthest_row(const char *a, const char *b, enum attn_dtype dtype, int64_t rows, int64_t n, double length)
 {
     double furthest = 0;
@@ -197,7 +199,7 @@ static double furthest_row(const char *a, const char *b, enum attn_dtype dtype, 
     return furthest;
 }
 
-/* The largest norm of a row. */
+/* The largest Euclidean norm of a row; elements that are not finite count as 0. */
 static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, int64_t n)
 {
     double longest = 0;
@@ -212,23 +214,24 @@ static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, in
     return longest;
 }
 
-/* The tolerance for two orders of the same sums. */
+/* The tolerance for the relative difference of two kernels that add the same terms in different orders. */
 static double rounding(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-9 : dtype == ATTN_F32 ? 1e-3 : 3e-2;
 }
 
-/* One array that calls write. Arrays are numbered: first those that all kernels have, then gradients with respect to
-   learned parameters. A row of a gradient may be a difference of terms that cancel, so its error is compared with the
-   row of the largest norm. */
+/* One array that a call writes. */
 struct written {
     char *data;
     size_t bytes;
     enum attn_dtype dtype;
-    int64_t rows, row;
-    bool cancels;
+    int64_t rows, row; /* the number of rows, and of elements in a row */
+    bool cancels;      /* an array of gradients: terms of a row may cancel, so errors are relative to the largest norm
+                          of all rows */
 };
 
+/* Sets *w to array `number` of the call; false if there are not that many. Forward: 0 is out. Backward: 0 to 2 are dq,
+   dk and dv; then the gradients with respect to each learned parameter. */
 static bool written(const struct call *c, int number, struct written *w)
 {
     static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
@@ -258,7 +261,8 @@ static bool written(const struct call *c, int number, struct written *w)
     return false;
 }
 
-/* Compares the results of both on the same arrays. Returns false after sending the verdict. */
+/* Runs both kernels on the same arrays and compares what they write. If the outputs differ or a call fails, sends the
+   trial's result to the parent and returns false. */
 static bool agree(int pipe, struct call *by_default, struct call *candidate)
 {
     struct written w;
@@ -300,15 +304,17 @@ static double seconds_of(const struct call *c, int calls)
     return (attn_seconds() - start) / calls;
 }
 
-/* The number of calls per sample. Each kernel has a separate number, because one may take thousands of times as long
-   as the other. */
+/* The number of calls of this kernel per sample, so that a sample takes SAMPLE seconds. Candidate and default schedule
+   have different numbers, because one may be thousands of times as slow as the other. */
 static int calls_of(const struct call *c)
 {
     const double once = seconds_of(c, 1);
     return once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
 }
 
-/* The order alternates from sample to sample, so that neither always follows the other. */
+/* Measures the samples and sends each to the parent. `same`: both kernels have the same code. Odd samples call the
+   candidate first, even samples the default schedule, so that no kernel always finds the caches as the other left
+   them. */
 static void sample(int pipe, const struct call *by_default, const struct call *candidate, bool same, int samples)
 {
     struct tune_sample first[FEWEST];
@@ -326,8 +332,7 @@ static void sample(int pipe, const struct call *by_default, const struct call *c
     }
 }
 
-/* Prepares both kernels for `length` positions. The arrays are made for the first call, which has the largest
-   length. */
+/* Prepares calls of both kernels with `length` queries and keys. Returns 0 or ATTN_E... */
 static int prepare(const struct trial_request *r, struct call *by_default, struct call *candidate, int64_t length)
 {
     struct call *const both[] = {by_default, candidate};
@@ -402,12 +407,14 @@ static void probe(int pipe, const void *user)
 
 /* ---- in the parent ---- */
 
-/* A process that does `work`, and its messages until it ends. */
+/* A child process, from `start` to `finish`. */
 struct child {
     pid_t pid;
     int pipe, errors; /* pipe: the messages of the child. errors: a file with its standard error, or -1 */
 };
 
+/* Starts a child that calls `work`. `speaks`: its standard error is shown to the user; otherwise it goes to a file.
+   Returns false with errno set. */
 static bool start(struct child *c, void (*work)(int pipe, const void *user), const void *user, bool speaks)
 {
     int ends[2];
@@ -432,7 +439,8 @@ static bool start(struct child *c, void (*work)(int pipe, const void *user), con
         setpgid(c->pid, c->pid);
         return true;
     }
-    /* a terminal's Ctrl-C goes to the parent, and the child ends with the parent */
+    /* The child has its own process group, so Ctrl-C in a terminal reaches only the parent. PR_SET_PDEATHSIG ends the
+       child when the parent dies. */
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     registered_at(getpid(), own_registration);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) signal(numbers[k], end_child);
@@ -446,7 +454,8 @@ static bool start(struct child *c, void (*work)(int pipe, const void *user), con
     _exit(STATUS_DONE);
 }
 
-/* The next message: returns 1; 0 if the child has no more messages; -1 if the time is over, or a signal came. */
+/* Waits for the next message of the child. Returns 1 if there is one, 0 if the child closed the pipe, -1 if the time
+   `until` has come or a signal arrived. */
 static int hear(const struct child *c, double until, struct message *m)
 {
     for (;;) {
@@ -461,7 +470,8 @@ static int hear(const struct child *c, double until, struct message *m)
     }
 }
 
-/* Waits for the end of the child, and ends it if it does not end by itself. Returns its wait status. */
+/* Waits for the child to end, and kills it after GRACE seconds. `at_once`: asks it to end first. Returns its wait
+   status. */
 static int finish(struct child *c, bool at_once)
 {
     int status = 0;
@@ -480,7 +490,7 @@ static int finish(struct child *c, bool at_once)
     return status;
 }
 
-/* The first line with text that the child wrote to standard error. */
+/* Copies the first line of the child's standard error to `why`, without the text up to "error: ". */
 static void read_errors(struct child *c, char *why, size_t size)
 {
     if (c->errors < 0) return;

@@ -1,5 +1,5 @@
-/* Measures one candidate in a separate process with a time limit, because it may crash, hang or compute wrong
-   results. */
+/* Measures one candidate schedule. The candidate runs in a child process with a time limit, because its code may
+   crash, hang or compute wrong results. */
 #ifndef ATTNC_TUNE_TRIAL_H
 #define ATTNC_TUNE_TRIAL_H
 
@@ -13,41 +13,43 @@ struct trial_request {
     const char *file;
     const struct tune_space *space;
     const struct tune_point *point;
-    const struct tuned_entry *base; /* settings for forward or the gradients in addition to the point; NULL: none */
+    const struct tuned_entry *base; /* sets the knobs of backward if the point is one of forward, and vice versa;
+                                       NULL: their defaults */
     const struct tune_shape *shape;
     uint64_t seed;
     int64_t document;
     int samples;
-    double limit; /* the time limit in seconds for the whole trial */
-    bool (*known)(void *user,
-                  const char *code); /* whether a result for C code with that hash is already known; may be NULL */
+    double limit;                                /* the time limit in seconds for the whole trial */
+    bool (*known)(void *user, const char *code); /* called with the hash of the candidate's C code. If it returns true,
+                                                    the trial ends without a result. May be NULL */
     void *user;
 };
 enum trial_end {
     TRIAL_DONE,
     TRIAL_KNOWN,      /* `known` returned true; there is no result */
-    TRIAL_INTERRUPTED /* a signal came (trial_interrupted); there is no result */
+    TRIAL_INTERRUPTED /* a signal arrived (trial_interrupted); there is no result */
 };
-/* The options `o` with the point as the schedule of forward or of the gradients. `base` sets the schedule of the
-   other one. Both replace the schedule of the spec. */
+/* Returns a copy of `o` whose schedule replaces `schedule:` in the spec. The point sets the knobs of backward if
+   `backward`, otherwise those of forward. `base` sets the remaining ones; NULL: they have their defaults. */
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
                              const struct tune_point *point, bool backward, const struct tuned_entry *base);
-/* Compiles the candidate and the default schedule, compares their results at two lengths, and calls them
-   alternately. The samples are allocated with malloc; a candidate that is much slower than the default schedule gets
-   fewer. If both have the same C code, a sample is one time, used for both. */
+/* Runs one trial: compiles the candidate and the default schedule, compares their outputs at two lengths, and calls
+   them alternately.
+   - A candidate that is much slower than the default schedule gets fewer samples.
+   - If both have the same C code, each sample is measured once and used for both.
+   - result->sample is allocated with malloc. */
 enum trial_end trial_run(const struct trial_request *request, struct tune_result *result);
 
-/* Whether a measured candidate has enough samples if `wanted` samples are wanted. A candidate that is much slower
-   needs only a few. */
+/* Whether the result has `wanted` samples, or needs no more: the candidate failed, or it has a few samples that show
+   that it is much slower than the default schedule. */
 bool trial_enough(const struct tune_result *result, int wanted);
 
-/* The speed of this machine, measured in a separate process: FLOPs and bytes per second of speed->threads threads;
-   if threads is 0, it is set to OpenMP's default. `memory`: measures the bandwidth too, which takes longer. Returns
-   false after a message. */
 struct machine_speed {
-    double peak, bandwidth;
-    int threads;
+    double peak, bandwidth; /* FLOPs per second; bytes per second */
+    int threads;            /* the number of threads that were used */
 };
+/* Measures the peak of this machine for the dtype in a child process; if `memory`, the bandwidth too, which takes
+   longer. threads 0: OpenMP's default. Returns false after a message, or if a signal arrived. */
 bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool memory, struct machine_speed *speed);
 
 /* After trial_guard, SIGINT, SIGTERM and SIGHUP end the running trial instead of the program; trial_interrupted then

@@ -1,5 +1,6 @@
 /* attnc tune: searches the schedules of a spec for the given shapes, stores every result, and writes the best
-   schedules to SPEC.tuned.yaml. */
+   schedules to SPEC.tuned.yaml. A point is one schedule of the space; a trial measures one point. A leader is the
+   fastest point so far. A leader is measured again, because its few samples may only have been lucky. */
 #include "report.h"
 #include "trial.h"
 #include "tune.h"
@@ -21,14 +22,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double FOR_LEADERS = 0.25; /* the part of the time of a shape that is reserved for measuring the leaders
+static const double FOR_LEADERS = 0.25; /* the fraction of a shape's time that is reserved for measuring leaders
                                            again */
 enum {
     CONFIRMED = 21,
     LEADERS = 8
-}; /* CONFIRMED: samples of a leader, not counting the samples by which it was chosen. LEADERS: the maximum number of
-      leaders */
-enum { MAX_EXPECTED = 1 << 20 }; /* the maximum number of points whose expected time is stored */
+}; /* CONFIRMED: the number of new samples for a leader. LEADERS: how many leaders are measured again at most */
+enum { MAX_EXPECTED = 1 << 20 }; /* the cost model's results are kept for this many points */
 
 /* ---- the cost model ---- */
 
@@ -48,8 +48,8 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     return cycles;
 }
 
-/* Knobs that only change how loops are printed affect the model only through loads, so the spec is compiled for few
-   of the points. */
+/* Compiling the spec for every point would take too long. KNOB_PRINT knobs do not change the loops, so they are set to
+   their defaults here, and points that differ only in such knobs share one result. point_loads adds their effect. */
 static double expected(void *user, const struct tune_point *point)
 {
     struct tuning *t = user;
@@ -72,7 +72,7 @@ static bool stop(void *user)
 
 /* ---- trials ---- */
 
-/* Appends the earlier samples of the point to the new ones. */
+/* Appends the samples of `before`, an earlier result of the same point. Returns false if memory runs out. */
 static bool join(struct tune_result *result, const struct tune_result *before)
 {
     if (result->status != TUNE_MEASURED || before->samples == 0) return true;
@@ -84,7 +84,7 @@ static bool join(struct tune_result *result, const struct tune_result *before)
     return true;
 }
 
-/* A query of the database, made when a trial has generated its C code. */
+/* The argument of known_code, which searches the database for a trial that measured the same C code. */
 struct question {
     struct tuning *t;
     struct arena *arena;
@@ -115,9 +115,10 @@ static bool out_of_memory(struct tuning *t)
     return false;
 }
 
-/* Measures the point until it has `samples` samples, and stores them: together with the known samples if `joined`,
-   otherwise in place of the known samples. A point with the same C code as a measured point shares its result.
-   Returns false if it was interrupted, or after a message. */
+/* Measures the point and stores the result. `known`: an earlier trial of the point, or NULL.
+   - `joined`: adds samples to those of `known` until there are `samples`; otherwise new samples replace them.
+   - A point whose C code was already measured for another point shares that result.
+   Returns false if the trial was interrupted, or after a message. */
 static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                     const struct tune_trial *known, bool joined, struct tune_result *result)
 {
@@ -173,7 +174,8 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     return done;
 }
 
-/* Among many candidates the luckiest one leads, so the best one must have been measured again. */
+/* Whether the result has enough samples to be reported as the best. Few samples do not suffice: among many
+   candidates, the one that leads was probably lucky. */
 static bool confirmed(const struct tune_result *result)
 {
     return result->status == TUNE_MEASURED && result->samples >= CONFIRMED;
@@ -197,7 +199,8 @@ static void note(struct tuning *t, const struct tune_point *point, const struct 
     tuning_progress(t, better);
 }
 
-/* The result of the point after `samples` samples, and more if it then leads; to be freed. */
+/* Gets a result of the point with at least `samples` samples, from the database or by measuring. If the point then
+   leads, measures it again with CONFIRMED new samples. The caller frees result->sample. */
 static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                       struct tune_result *result)
 {
@@ -227,7 +230,7 @@ static bool in_shard(const struct tuning *t, const struct tune_point *point)
     return point_number(&t->space, point) % t->request.shards == t->request.shard - 1;
 }
 
-/* Runs until the strategy has no more points or the time is over. */
+/* Measures the points that the strategy asks for, until it has no more points or the time is over. */
 static void search(struct tuning *t, int64_t run)
 {
     const struct search_request request = {&t->space, t->request.seed, t->request.trials, expected, t, stop};
@@ -252,7 +255,7 @@ static const struct tune_run *read_run(struct tuning *t, int64_t id)
     return run;
 }
 
-/* The fastest trial that is not confirmed and may be the best. */
+/* The measured trial with the lowest ratio below 1; NULL if there is none, or if that trial is already confirmed. */
 static const struct tune_trial *leader(const struct tune_run *run)
 {
     const struct tune_trial *found = NULL;
@@ -267,7 +270,8 @@ static const struct tune_trial *leader(const struct tune_run *run)
     return found;
 }
 
-/* Whether the file's schedule for the length was among the candidates. If not, it is measured like the candidates. */
+/* Measures the schedule that SPEC.tuned.yaml has for this length, so that the best candidate is compared with it. The
+   default schedule needs no trial, because every trial measures it. Returns false if there is no result. */
 static bool compare(struct tuning *t, int64_t run)
 {
     const struct tune_point by_default = point_default(&t->space);
@@ -283,7 +287,8 @@ static bool compare(struct tuning *t, int64_t run)
     return done;
 }
 
-/* Measures the leaders again, until the first one is confirmed. */
+/* Measures the fastest trial again, until the fastest one is confirmed: new samples may show that it was only lucky,
+   and then another trial leads. */
 static void confirm(struct tuning *t, int64_t run)
 {
     for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted(); k++) {
@@ -417,7 +422,7 @@ static enum status tune(struct tuning *t)
     return status;
 }
 
-/* Prints what is in the database. */
+/* Prints, exports, merges or reports stored runs, without a search. */
 static enum status consult(const struct options *o, const struct tune_request *request, struct arena *arena)
 {
     enum status status;

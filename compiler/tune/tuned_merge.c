@@ -1,6 +1,7 @@
-/* Merges the results of a search with the entries of SPEC.tuned.yaml for other lengths. An entry is for the length
-   that the comment above it names, in the form that attnc writes. An entry without such a comment was written by
-   hand: it is for the length that it begins at, and it keeps beginning there. */
+/* Merges the results of a search with the entries of SPEC.tuned.yaml for other lengths.
+   - An entry that attnc wrote has a comment that begins with "n=4096 ": the length it was found for. It is used from
+     halfway, on a logarithmic scale, between that length and the length of the entry before.
+   - An entry without this comment was written by hand. It is used from its `from`, which is not changed. */
 #include "tuned_text.h"
 #include "../driver/driver.h"
 #include "../schedule/schedule.h"
@@ -46,7 +47,8 @@ static const char *comment_on(const struct lines *all, int line)
     return text + 1 + (text[1] == ' ');
 }
 
-/* The comments directly above a line, in order. If `beginning` is not NULL, only comments that begin with it. */
+/* The comments directly above line number `line`, joined with '\n'; NULL if there are none. If `beginning` is not NULL,
+   only the comments that begin with it. */
 static const char *comments_above(struct arena *arena, const struct lines *all, int line, const char *beginning)
 {
     int first = line;
@@ -62,7 +64,7 @@ static const char *comments_above(struct arena *arena, const struct lines *all, 
     return made;
 }
 
-/* The text without the comments directly above a line that begin with HEADER. */
+/* Appends all lines, except comments that begin with HEADER and stand directly above line number `line`. */
 static void without_header(const struct lines *all, int line, struct text *out)
 {
     int first = line;
@@ -170,7 +172,7 @@ static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out)
 {
-    int n = 0, last = -1; /* the entry of the file that the last written entry is, or -1 */
+    int n = 0, last = -1; /* last: the index in the file of the entry that was written last; -1: it is a found one */
     for (int old = 0, new = 0; old < file->entries || new < count;) {
         const struct tuned_entry *was = old < file->entries ? &file->entry[old] : NULL;
         if (was && listed(found, count, tuned_length(was))) {

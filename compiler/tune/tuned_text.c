@@ -1,5 +1,6 @@
-/* The text of a spec with another schedule. Everything else stays as its author wrote it: the YAML parser's events
-   give the position of `schedule:`, and only the text from the key to the end of its value is replaced. */
+/* Replaces the `schedule:` in the text of a spec, or inserts one. The rest of the text, with its comments and layout,
+   stays as the author wrote it: the YAML parser's events give the position of the key `schedule`, and only the bytes
+   from this key to the end of its value are replaced. */
 #include "space.h"
 #include "tuned_text.h"
 #include "../driver/driver.h"
@@ -8,8 +9,8 @@
 #include <string.h>
 #include <yaml.h>
 
-/* The default form at one length may differ from the default at shorter lengths, and each part of the gradients has
-   different tiles. */
+/* Whether no single value of the knob is its default: the default crossover differs between lengths, and the default
+   tiles of backward differ between its parts (such as dq, and dk with dv). */
 static bool default_varies(const char *name)
 {
     return strcmp(name, "crossover") == 0 || strcmp(name, "backward.tile_q") == 0 ||
@@ -35,11 +36,11 @@ void tuned_join(struct tuned_entry *e, bool backward, const struct tuned_entry *
         if ((knob_of_backward(other->knob[k].name) != NULL) != backward) e->knob[e->knobs++] = other->knob[k];
 }
 
-/* The position of a schedule in the text of a spec, or the position where one can be inserted, in bytes. */
+/* Where `schedule:` is in the text of a spec, or can be inserted. Positions are in bytes. */
 struct place {
-    bool found, flow;   /* found: `schedule:` is present. flow: the map of keys is in braces */
-    size_t begin, end;  /* of the key and its value */
-    size_t indent;      /* before a key */
+    bool found, flow;   /* found: `schedule:` is present. flow: the outermost map is written in braces */
+    size_t begin, end;  /* found: from the key `schedule` to the end of its value */
+    size_t indent;      /* the number of spaces before a key of the outermost map */
     size_t last, close; /* last: the end of the last value. close: the closing brace, or the end of the document */
     bool explicit_end;  /* the document ends with "..." */
 };
@@ -91,7 +92,8 @@ static bool find_place(const char *text, size_t length, struct place *place)
                 place->begin = begin;
             }
         }
-        /* the end of a block is reported at the next token, so the end of its last scalar is used */
+        /* The parser reports the end of a block (in the style without braces) only at the next token, as an empty
+           event. The end of the block's last scalar is used instead. */
         const bool ends = leaf || (closes && end > begin);
         if (closes) depth--;
         if (ends && depth > 0) {
@@ -161,7 +163,7 @@ static void add_block(struct text *out, size_t indent, const char *says, const s
     }
 }
 
-/* Appends the schedule inside braces, where comments are also on separate lines. */
+/* Appends the schedule for a map that is written in braces. Each comment is on a separate line. */
 static void add_flow(struct text *out, const char *says, const struct tuned_entry *entry, int entries)
 {
     text_add(out, "\n");
@@ -175,7 +177,7 @@ static void add_flow(struct text *out, const char *says, const struct tuned_entr
     }
 }
 
-/* Whether there is a comma between the two positions outside comments. */
+/* Whether text[from..to) contains a comma that is not in a comment. */
 static bool has_comma(const char *text, size_t from, size_t to)
 {
     bool comment = false;
@@ -187,7 +189,7 @@ static bool has_comma(const char *text, size_t from, size_t to)
     return false;
 }
 
-/* Whether the new text is read back as a map with that number of schedules. */
+/* Whether YAML reads the new text without errors, as a map whose `schedule` is a list of that many entries. */
 static bool reads_back(const struct text *made, int entries)
 {
     struct arena *arena = arena_new();
@@ -221,7 +223,7 @@ bool tuned_text(const char *spec, size_t length, const char *says, const struct 
         rest = at;
         if (place.found) {
             rest = place.end;
-            while (rest < length && spec[rest] != '\n') rest++; /* including a comment after the value */
+            while (rest < length && spec[rest] != '\n') rest++; /* a comment after the value is removed too */
             if (rest < length) rest++;
         }
     }

@@ -19,7 +19,7 @@
 struct tuning {
     const struct options *o;
     const char *file;
-    struct text text; /* the text of the file */
+    struct text text; /* the contents of `file` */
     struct arena *arena;
     struct tune_request request;
     struct unit *unit;
@@ -30,37 +30,39 @@ struct tuning {
     struct tune_experiment experiment;
     struct tuned_file file_has; /* SPEC.tuned.yaml before the search */
     double started;
-    bool live, failed;
-    /* members about the current shape */
-    int shape, trials, failures;
-    double until;     /* the end of its search, in seconds after the start */
-    double *expected; /* by the number of the point; 0: unknown */
+    bool live, failed; /* live: progress is one line on a terminal. failed: the search stops after a message */
+    /* The members below describe the current shape. */
+    int shape, trials, failures; /* shape: its index in the request */
+    double until;                /* when the strategy has to stop, in seconds since `started` */
+    double *expected;            /* the cost model's cycles of each point, by point number; 0: not yet computed */
     int64_t expected_size;
     struct tune_gain best; /* the gain of the best confirmed point */
     struct tune_point best_point;
-    const struct tuned_entry *in_force; /* the file's entry for the current length, or NULL */
+    const struct tuned_entry *in_force; /* the entry of SPEC.tuned.yaml that applies to the current length, or NULL */
     struct tune_point in_force_point;
-    bool comparable; /* in_force_point is a point of the space */
+    bool comparable; /* in_force_point is valid: the space has a point with the entry's values */
 };
 
-/* The outcome of a shape. */
+/* The outcome of the search for one shape. */
 struct outcome {
     struct tune_run run;
-    bool measured; /* something was measured in this search */
-    bool compared; /* the file's schedule for the shape was measured too */
+    bool measured; /* at least one trial of this search has a measurement */
+    bool compared; /* the schedule that SPEC.tuned.yaml has for the shape is the default one, or has a result too */
 };
 
 /* Seconds since the start of the search. */
 double tuning_spent(const struct tuning *t);
 void tuning_clear_line(const struct tuning *t);
-/* On a terminal, a line that is overwritten; elsewhere, a line whenever a new best point is found. */
+/* Reports progress on standard error. A terminal shows one line that is overwritten after each trial; a file gets a
+   new line whenever `better` is true. */
 void tuning_progress(const struct tuning *t, bool better);
 /* Prints a line when a shape is finished. */
 void tuning_tell(const struct tuning *t, const struct tune_run *run);
-/* Warn if the machine is not idle: if times of a run vary too much, or if the peak has changed. */
+/* Warn that other programs may disturb the measurements: the times of a run vary too much, or the machine's peak has
+   changed since the start of the search. */
 void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run);
 void tuning_say_peak_moved(struct tuning *t);
-/* Writes SPEC.tuned.yaml if there is something new. */
+/* Writes SPEC.tuned.yaml if an outcome changes an entry. */
 enum status tuning_write(struct tuning *t, const struct outcome *outcome, int count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Building blocks of the builder's formulas: expressions, positions, and values that several steps make. */
+/* Functions that several files of this folder use to build a graph: expressions, positions, parameters, norms. */
 #include "builder.h"
 
 #include <float.h>
@@ -72,7 +72,7 @@ const struct expr *build_choose(struct builder *x, const struct expr *c, const s
     return expr_make(x->m, EXPR_SELECT, c, a, b);
 }
 
-/* Positions are aligned so that the last query has the position of the last key: i = row + (n_k - n_q). */
+/* The last query has the position of the last key, so the position of a query is its index + (n_k - n_q). */
 const struct expr *build_query_position(struct builder *x)
 {
     return build_add(x, build_index_of(x, x->i), build_sub(x, build_size_of(x, x->j), build_size_of(x, x->i)));
@@ -84,7 +84,6 @@ const struct expr *build_head(struct builder *x)
                      build_index_of(x, x->member));
 }
 
-/* Parameters and tables are made once; a later request with the same name returns the existing value. */
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes)
 {
     const int v = build_random(x, name, ORIGIN_LEARNED, rank, axes);
@@ -137,7 +136,7 @@ int build_row_sum(struct builder *x, int v)
     return graph_reduce(x->g, FOLD_SUM, 0, like.rank - 1, like.axes, graph_ref(x->g, v, NULL), NULL);
 }
 
-/* Value v with `axis` as the subscript of its last axis. */
+/* Returns a reference to value v with `axis` as its last subscript. */
 static struct ref build_at(struct builder *x, int v, int axis)
 {
     struct ref r = graph_ref(x->g, v, NULL);

@@ -1,22 +1,23 @@
-/* The graph while it is built; only for the files of variant/. */
+/* The graph under construction. Only the files of variant/ include this header. */
 #ifndef ATTNC_VARIANT_BUILDER_H
 #define ATTNC_VARIANT_BUILDER_H
 
 #include "../expression/expression.h"
 #include "../spec/spec.h"
 
-/* The graph being built (builder.c). */
+/* The graph under construction, and what its builders need to know (builder.c). */
 struct builder {
     const struct spec *spec;
     struct diagnostics *diagnostics;
     struct graph *g;
     struct module *m;
-    int b, kv, member, i, j, d, e; /* axes */
-    struct position at;            /* where errors in the part being built are reported */
-    bool lost;                     /* an error about a lost number was reported */
-    int drawn;                     /* the number of masks that draw at random */
+    int b, kv, member, i, j, d, e; /* axes: batch, key/value head, its query heads, query, key, head_dim, value_dim */
+    struct position at;            /* the place in the spec at which errors are reported now */
+    bool lost;                     /* build_real has reported an error */
+    int drawn;                     /* the number of `random` masks so far */
 };
-/* Reports an error, once, if the dtype cannot hold the number: it would become 0 or infinity and change the result. */
+/* Returns the constant `value`. Reports an error if the type of the kernel's sums cannot hold it, so that it would
+   become 0 or infinity. Only the first such error is reported. */
 const struct expr *build_real(struct builder *x, double value);
 const struct expr *build_integer(struct builder *x, int64_t value);
 const struct expr *build_operand(struct builder *x, int k);
@@ -31,38 +32,44 @@ const struct expr *build_divide(struct builder *x, const struct expr *a, const s
 const struct expr *build_choose(struct builder *x, const struct expr *c, const struct expr *a, const struct expr *b);
 const struct expr *build_query_position(struct builder *x);
 const struct expr *build_head(struct builder *x);
-/* The number of the block that contains a position, which may be negative. */
+/* Returns floor(position / block), the number of the block that contains a position. The position may be negative. */
 const struct expr *build_block_number(struct builder *x, const struct expr *position, int64_t block);
-/* The user's expression with `s` in place of its s. build_condition returns the condition of a mask. (expression.c) */
+/* Returns the user's expression over the graph's axes, with `s` in place of its variable s. build_condition does so for
+   the condition of a mask, which has no s. (expression.c) */
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
-/* Parameters, tables and constant axes are made once; a later request with the same name returns the existing one. */
+/* Make a parameter, table or constant axis, or return the existing one of that name. A table of that name with other
+   numbers gets a new name. */
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes);
 int build_random(struct builder *x, const char *name, enum origin origin, int rank, const int *axes);
 int build_table(struct builder *x, const char *name, int axis, const double *data);
 int build_axis(struct builder *x, const char *name, int64_t extent);
-/* A map over the first `rank` axes of `like`. The values have leading axes of these. */
+/* Makes the map e over the first `rank` axes of `like`. Operand k is values[k], whose axes are the first few of these
+   axes, or all of them. */
 int build_map_over(struct builder *x, const struct value *like, int rank, int count, const int *values,
                    const struct expr *e);
-/* The sum over the last axis. */
+/* Makes the sum of v over its last axis. */
 int build_row_sum(struct builder *x, int v);
-/* The rows of v, with the last axis `axis`, times a matrix [axis, result]; the axes of the matrix may be in any
-   order, with axes of heads first. */
+/* Multiplies the rows of v by a matrix [axis, result]; `axis` is the last axis of v, or replaces it. The two axes of
+   the matrix may be swapped, and axes of heads may come before them. */
 int build_contract(struct builder *x, int v, int axis, int matrix, int result);
-/* x / sqrt(<x, x> + eps) for every row x along v's last axis; a row of zeros stays zero. */
+/* Makes x / sqrt(<x, x> + eps) of each row x along v's last axis. A row of zeros stays zero. */
 int build_unit_rows(struct builder *x, int v, double eps);
-/* Normalises to mean 0 and variance 1 over the last axis. If the name is not NULL, then multiplies by the parameter
-   AFFINE.weight and adds AFFINE.bias. */
+/* Normalises the rows along the last axis to mean 0 and variance 1. If `affine` is not NULL but "NAME", then multiplies
+   by the parameter NAME.weight and adds NAME.bias. */
 int build_layernorm(struct builder *x, int v, double eps, const char *affine);
-/* The weights [b g m i j] of prepared q and k; -1 after an error. (similarity.c) */
+/* Makes the weights, over the axes [b g m i j], from prepared q and k. Returns -1 after an error. (similarity.c) */
 int build_weights(struct builder *x, int q, int k);
-/* Inner products: of the features of a finite feature map, and of the sketches of PolySketchFormer. (features.c) */
+/* Make weights that are inner products of features: of a finite feature map (`linear`), or of the sketches of
+   PolySketchFormer. (features.c) */
 int build_linear(struct builder *x, int q, int k);
 int build_sketched(struct builder *x, int q, int k);
 
-/* Prepares the rows of queries or keys along the sequence x->i or x->j. (prepare.c) */
+/* Applies the steps of the spec's `prepare` to the rows v of queries, or of keys if `query` is false. `sequence` is the
+   axis of the rows. (prepare.c) */
 int build_prepared(struct builder *x, int v, bool query, int sequence);
 
+/* Returns the mask as a condition on the positions of query and key. NULL: every query sees every key. (mask.c) */
 const struct expr *build_mask(struct builder *x, const struct mask *o);
 
 #endif

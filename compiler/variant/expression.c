@@ -1,5 +1,5 @@
-/* The user's expressions in the graph. Comparisons of i and j are rewritten to the form that the builder uses for
-   its own masks, so that passes treat j <= i, i - j >= 0 and fabs(i - j) <= 8 like causal and window. */
+/* Puts the user's expressions into the graph. Comparisons of i and j are rewritten to the form of the built-in masks,
+   with j alone on one side. So passes treat j <= i and i - j >= 0 like `causal`, and fabs(i - j) <= 8 like `window`. */
 #include "builder.h"
 #include "../expression/expression.h"
 
@@ -10,12 +10,12 @@
 enum { INDEX_I, INDEX_J, INDEX_H };
 static const int64_t MAX_CONSTANT = INT64_C(1) << 40;
 
-/* the sum i * (query position) + j * (key position) + constant */
+/* The integer i * (position of the query) + j * (position of the key) + constant. */
 struct line {
     int64_t i, j, constant;
 };
 
-/* Adds `times` * e to `out`. Returns false if e is not such a sum, or if its numbers may overflow. */
+/* Adds times * e to *out. Returns false if e is not linear in the positions, or if the numbers may overflow. */
 static bool add_line(const struct expr *e, int64_t times, struct line *out)
 {
     if (llabs(times) > 1000) return false;
@@ -38,7 +38,7 @@ static bool add_line(const struct expr *e, int64_t times, struct line *out)
     }
 }
 
-/* sign * (l->i * (query position) + l->constant) */
+/* Returns sign * (l->i * (position of the query) + l->constant). */
 static const struct expr *query_line(struct builder *x, const struct line *l, int64_t sign)
 {
     const struct expr *i = build_query_position(x);
@@ -49,22 +49,23 @@ static const struct expr *query_line(struct builder *x, const struct line *l, in
 
 static const struct expr *copy(struct builder *x, const struct expr *e, const struct expr *s);
 
-/* a <= b, or a < b if strict, of integers; NULL if it has no better form than the original. */
+/* Rewrites a <= b, or a < b if `strict`, of integers, with j alone on one side. Returns NULL if this is not
+   possible. */
 static const struct expr *compare(struct builder *x, const struct expr *a, const struct expr *b, bool strict)
 {
     struct module *m = x->m;
     if (a->op == EXPR_ABS && b->op == EXPR_INT && llabs(b->integer) < MAX_CONSTANT) {
-        /* expands |difference| <= constant into two comparisons */
+        /* |l| <= max becomes l + max >= 0 and max - l >= 0 */
         struct line l = {0, 0, 0};
         int64_t max = b->integer - strict;
         if (!add_line(a->arg[0], 1, &l) || llabs(l.j) != 1 || l.i == 0) return NULL;
         struct line low = l,
-                    high = {-l.i, -l.j, -l.constant}; /* -max <= l and l <= max, both written as something + max >= 0 */
+                    high = {-l.i, -l.j, -l.constant}; /* max is added to both below */
         low.constant += max;
         high.constant += max;
         const struct line *lines[] = {&low, &high};
         const struct expr *both = NULL, *j = build_index_of(x, x->j);
-        for (int k = 0; k < 2; k++) { /* the lower bound of j comes first, as in a window */
+        for (int k = 0; k < 2; k++) { /* the lower bound of j comes first, as in `window` */
             const struct line *one = lines[(k == 0) == (low.j == 1) ? 0 : 1];
             const struct expr *bound = one->j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, one, 1))
                                                   : build_op2(x, EXPR_LE, query_line(x, one, -1), j);
@@ -72,7 +73,7 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
         }
         return both;
     }
-    struct line l = {0, 0, -(int64_t)strict}; /* l >= 0 */
+    struct line l = {0, 0, -(int64_t)strict}; /* l = b - a - strict; the comparison is l >= 0 */
     if (!add_line(b, 1, &l) || !add_line(a, -1, &l) || l.i == 0 || llabs(l.j) != 1) return NULL;
     const struct expr *j = build_index_of(x, x->j);
     return l.j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, &l, 1)) : build_op2(x, EXPR_LE, query_line(x, &l, -1), j);
@@ -88,8 +89,8 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
                                        : build_head(x);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
-        return s ? build_real(x, e->real) : expr_real(x->m, e->real); /* conditions of masks are
-                                                                         evaluated in double */
+        return s ? build_real(x, e->real) : expr_real(x->m, e->real); /* a mask is evaluated in
+                                                                         double: any value fits */
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {

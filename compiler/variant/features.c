@@ -1,25 +1,25 @@
-/* Inner products of features: the feature maps of `linear`, and the sketches of PolySketchFormer. A map with several
-   lists of features gives the sum of the inner products of the lists. */
+/* Weights that are inner products of features: the feature maps of `linear`, and the sketches of PolySketchFormer. If a
+   map gives two lists of features, the weight is the sum of the inner products of both lists. */
 #include "builder.h"
 #include "../spec/spec.h"
 
 #include <math.h>
 
-/* The inner products [b g m i j] of rows that share their last axis. */
+/* Makes the inner products, over [b g m i j], of rows q and rows k, which have the same last axis. */
 static int inner(struct builder *x, int q, int k)
 {
     return graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, x->j}, graph_ref(x->g, q, NULL),
                           graph_ref(x->g, k, NULL), NULL);
 }
 
-/* A map of v, over the axes of v. */
+/* Makes the map e of value v, over the axes of v. */
 static int map_of(struct builder *x, int v, const struct expr *e)
 {
     struct value like = x->g->value[v];
     return build_map_over(x, &like, like.rank, 1, &v, e);
 }
 
-/* A map of v and another value, over the axes of v; the other value has leading axes of these. */
+/* Makes the map e of the values v and `other`, over the axes of v. The axes of `other` are the first axes of v. */
 static int map_of_both(struct builder *x, int v, int other, const struct expr *e)
 {
     struct value like = x->g->value[v];
@@ -38,7 +38,7 @@ static const struct expr *above_zero(struct builder *x, double eps)
 
 /* ---- feature maps ---- */
 
-/* Softmax along the last axis; the maximum of the row is subtracted first. */
+/* Makes the softmax along the last axis of v. The maximum of the row is subtracted before exp. */
 static int softmax_rows(struct builder *x, int v)
 {
     struct value like = x->g->value[v];
@@ -48,8 +48,8 @@ static int softmax_rows(struct builder *x, int v)
     return map_of_both(x, power, build_row_sum(x, power), build_divide(x, build_operand(x, 0), build_operand(x, 1)));
 }
 
-/* The features of queries or keys, in at most two lists. If the map needs it, `half` becomes half the squared norm
-   of the scaled row. */
+/* Makes the features of queries or keys, in one or two lists, and returns the number of lists. For favor_positive and
+   favor_trig, sets *half to half the squared norm of the scaled row. */
 static int features(struct builder *x, int v, bool query, int *list, int *half)
 {
     const struct similarity *o = &x->spec->similarity;
@@ -67,7 +67,7 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
     }
     case FEATURE_RELU: list[0] = map_of(x, v, above_zero(x, o->eps)); return 1;
     case FEATURE_SQUARED_RELU: list[0] = map_of(x, v, expr_power(x->m, above_zero(x, 0), 2)); return 1;
-    case FEATURE_TAYLOR1: /* the feature 1 is added separately */ list[0] = build_unit_rows(x, v, o->eps); return 1;
+    case FEATURE_TAYLOR1: /* build_linear adds the feature 1 */ list[0] = build_unit_rows(x, v, o->eps); return 1;
     case FEATURE_HEDGEHOG: {
         int c = build_axis(x, "c", x->spec->head_dim);
         int w = query ? build_param(x, "features.wq", INITIAL_IDENTITY, 4, (int[]){x->kv, x->member, x->d, c})
@@ -116,7 +116,7 @@ int build_linear(struct builder *x, int q, int k)
     }
     int count = lists;
     if (o->features == FEATURE_TAYLOR1) w = build_add(x, w, build_real(x, 1));
-    if (o->features == FEATURE_FAVOR_TRIG) /* the factors depend only on the query or only on the key */
+    if (o->features == FEATURE_FAVOR_TRIG) /* times exp(half) of the query, times exp(half) of the key */
         for (int side = 0; side < 2; side++) {
             refs[count] = graph_ref(x->g, half[side], NULL);
             w = build_mul(x, w, build_op1(x, EXPR_EXP, build_operand(x, count++)));
@@ -128,7 +128,7 @@ int build_linear(struct builder *x, int q, int k)
 
 /* ---- sketches ---- */
 
-/* The tanh approximation of GELU: 0.5 a (1 + tanh(sqrt(2/pi) (a + 0.044715 a^3))). */
+/* Makes the tanh approximation of GELU: 0.5 a (1 + tanh(sqrt(2/pi) (a + 0.044715 a^3))). */
 static int gelu(struct builder *x, int v)
 {
     const struct expr *a = build_operand(x, 0), *cubic = build_mul(x, expr_power(x->m, a, 3), build_real(x, 0.044715));
@@ -137,7 +137,7 @@ static int gelu(struct builder *x, int v)
     return map_of(x, v, build_mul(x, build_mul(x, a, build_real(x, 0.5)), build_add(x, t, build_real(x, 1))));
 }
 
-/* The network of appendix D. It maps rows along v's last axis to rows along r. */
+/* The network of PolySketchFormer, appendix D: maps rows along v's last axis to rows along r. */
 static int net(struct builder *x, int v, const char *name)
 {
     struct arena *arena = x->m->arena;
@@ -155,7 +155,8 @@ static int net(struct builder *x, int v, const char *name)
     return v;
 }
 
-/* Algorithms 1 and 2: a sketch, along r, of the tensor power of v's rows. The first power is the row itself. */
+/* Algorithms 1 and 2 of PolySketchFormer: makes a sketch, along r, of the tensor power of each row of v. For degree 1,
+   this is the row itself. */
 static int sketch(struct builder *x, int v, int64_t degree, const char *path)
 {
     const struct similarity *o = &x->spec->similarity;

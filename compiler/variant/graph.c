@@ -1,14 +1,14 @@
-/* Builds the graph of the quadratic form of a spec. Every weight w(i, j) is a scalar expression over inner products,
-   and the mask is the region of the sums over j. Only the files of this folder know the variants. The graph is kept
-   simple; the passes make it fast. */
+/* Builds the graph of the quadratic form of a spec. A weight w(i, j) is a scalar expression of inner products of query
+   i and key j. The mask is the region of the sums over j. The graph is simple; passes make it fast. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
 
 #include <string.h>
 
-/* ---- projection (Wang et al., Linformer, 2020, section 4): `size` weighted sums of the keys replace the keys ---- */
+/* ---- projection (Wang et al., Linformer, 2020, section 4): weighted sums of all keys replace the keys ---- */
 
+/* Returns the weighted sums of the rows v: `linformer` rows along the axis s, by a parameter matrix [s, j]. */
 static int project(struct builder *x, int v, const char *name, int last)
 {
     int s = build_axis(x, "s", x->spec->linformer), matrix = build_param(x, name, INITIAL_NORMAL, 2, (int[]){s, x->j});
@@ -40,13 +40,13 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
     if (!prepared)
-        k = build_prepared(x, k, false, x->j); /* a separate statement, because values are numbered in the
-                                                  order in which they are made */
+        k = build_prepared(x, k, false, x->j); /* not in one expression with the next call: calls number
+                                                  the values that they make */
     q = build_prepared(x, q, true, x->i);
     if (spec->linformer) {
         k = project(x, k, "project.e", x->d);
         v = project(x, v, "project.f", x->e);
-        x->j = module_find_axis(x->m, "s"); /* from here on the sums replace the keys */
+        x->j = module_find_axis(x->m, "s"); /* from here on, the weighted sums are the keys */
     }
     int w = build_weights(x, q, k);
     const struct expr *region = build_mask(x, spec->mask);
@@ -67,7 +67,7 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     case NORMALIZE_SUM: break;
     case NORMALIZE_SUM_PLUS: denominator = build_add(x, denominator, build_real(x, spec->sum_plus)); break;
     }
-    /* a denominator of exactly 0 gives 0: the row sees no key */
+    /* a denominator of exactly 0 gives the result 0, as for a query that sees no key */
     const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
     graph_output(
         x->g, "out",

@@ -1,19 +1,18 @@
-/* Masks as conditions on positions. */
+/* Builds masks as conditions on the position i of a query and the position j of a key. */
 #include "builder.h"
 #include "../spec/spec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the mask: a condition on positions; NULL if everything is seen, or after an error ---- */
-
+/* Returns the conjunction of two conditions; NULL stands for a condition that always holds. */
 static const struct expr *both(struct builder *x, const struct expr *a, const struct expr *b)
 {
     return !a ? b : !b ? a : build_op2(x, EXPR_AND, a, b);
 }
 
-/* Whether the position is one of the tokens, which are sorted. Consecutive tokens form one range, and the ranges
-   form a shallow tree of conditions. */
+/* Returns the condition that the position is in one of the ranges first[k], …, last[k]. The conditions form a balanced
+   tree, so the expression is not deep. */
 static const struct expr *among(struct builder *x, const struct expr *position, const int64_t *first,
                                 const int64_t *last, int ranges)
 {
@@ -33,7 +32,7 @@ static int compare_positions(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether the query or the key is one of the tokens. */
+/* Returns the condition that the query or the key is a global token. Consecutive tokens are merged into ranges. */
 static const struct expr *global(struct builder *x, const struct mask *o, const struct expr *i, const struct expr *j)
 {
     int64_t zero = 0, end = o->count - 1;
@@ -55,7 +54,7 @@ static const struct expr *global(struct builder *x, const struct mask *o, const 
     return build_op2(x, EXPR_OR, among(x, i, first, last, ranges), among(x, j, first, last, ranges));
 }
 
-/* Whether the key's block is one of the blocks drawn for the query's block. */
+/* Returns the condition that the key's block is one of the blocks drawn at random for the query's block. */
 static const struct expr *random_blocks(struct builder *x, const struct mask *o, const struct expr *i,
                                         const struct expr *j)
 {
@@ -68,7 +67,7 @@ static const struct expr *random_blocks(struct builder *x, const struct mask *o,
     return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
 }
 
-/* The number of the document at a position; before the first key there is no document. */
+/* Returns the number of the document at a position, read from the parameter of ids `document`. */
 static const struct expr *document_of(struct builder *x, const struct expr *position)
 {
     static const char name[] = "document";

@@ -1,4 +1,5 @@
-/* Steps that prepare queries and keys before their inner products: norms, rotations, scales. */
+/* The steps of a spec's `prepare`, which change queries and keys before their inner products: norms, rotary position
+   embeddings, scales. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
@@ -6,13 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- each step makes a new value over the same axes, the last of which is d ---- */
+/* ---- each step makes a new value with the same axes as before; the last axis is d ---- */
 
-/* Sines are accurate for angles up to about 10^6 and useless from 10^15 on. */
+/* The maximum angle per position, in radians. Sines are accurate for angles up to about 10^6 and useless from 10^15
+   on. */
 static const double MAX_TURN = 1e6;
 
-/* Rotates pair t at position p by the angle p * base^(-2t/D): y = x cos + (the other member of the pair) sin, with a
-   minus sign for the first member. */
+/* Rotates pair t of each row at position p by the angle a = p * base^(-2t/D). The pair (x, y) becomes (x cos a - y sin
+   a, y cos a + x sin a). */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
     struct value like = x->g->value[v];
@@ -81,6 +83,6 @@ bool prepares_keys(const struct spec *spec)
 {
     bool any = false;
     for (int k = 0; k < spec->prepares; k++)
-        any |= spec->prepare[k].kind != PREPARE_SCALE; /* scales apply only to queries */
+        any |= spec->prepare[k].kind != PREPARE_SCALE; /* a scale applies only to queries */
     return any;
 }

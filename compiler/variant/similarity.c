@@ -1,11 +1,12 @@
-/* The weight of (i, j) before the mask, from the spec's similarity. */
+/* Builds the weight of query i and key j, without the mask, from the spec's `similarity`. */
 #include "builder.h"
 #include "../spec/spec.h"
 
 #include <math.h>
 
-/* The slopes of the ALiBi paper for any number of heads H: 2^(-8(h+1)/n) for the first n = 2^floor(log2 H) heads;
-   the other heads take the slopes of 2n heads that are in between. */
+/* Returns the slope of head h by the ALiBi paper, for any number of heads H. Let n = 2^floor(log2 H).
+   - h < n: 2^(-8 (h + 1) / n), as for n heads
+   - h >= n: 2^(-8 (2 (h - n) + 1) / (2 n)), every second slope of 2 n heads */
 static const struct expr *alibi_slope(struct builder *x)
 {
     const struct expr *heads = build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member)), *h = build_head(x);
@@ -69,7 +70,7 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
     return build_mul(x, sum, sum);
 }
 
-/* v . tanh(q Wq + k Wk) for every pair of a query and a key. */
+/* Makes <v, tanh(q Wq + k Wk)> for each pair of a query and a key. */
 static int additive(struct builder *x, int q, int k)
 {
     int a = build_axis(x, "a", x->spec->similarity.hidden), pair[] = {x->b, x->kv, x->member, x->i, x->j, a};

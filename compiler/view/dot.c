@@ -1,4 +1,4 @@
-/* NAME.dot: the graph before the first pass as a picture, for Graphviz. */
+/* Writes NAME.dot: the graph before the first pass, as a picture for Graphviz. */
 #include "view.h"
 #include "../driver/driver.h"
 #include "../emit/emit.h"
@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-enum { COLUMNS = 44 }; /* the width of a line in a node; a line is broken at the first blank after it */
+enum { COLUMNS = 44 }; /* a line of a node is broken at the first blank after this many characters */
 
-/* Adds text inside a quoted string, broken into left-aligned lines. */
+/* Appends s, as part of a quoted string, in left-aligned lines of about COLUMNS characters. */
 static void add_lines(struct text *out, const char *s, const char *indent)
 {
     for (int column = 0; *s; s++) {
@@ -57,7 +57,7 @@ static void add_value(const struct graph *g, int number, struct text *out)
         for (int l = 0; l < k; l++) again |= v->operand[l].of == v->operand[k].of;
         if (!again) text_add(out, "    n%d -> n%d;\n", v->operand[k].of, number);
     }
-    /* Ids that a region reads are operands, too. */
+    /* Ids that the value reads are no operands, but get an edge, too. */
     for (int k = 0; k < g->values && v->op != GRAPH_PARAM; k++) {
         const struct value *ids = &g->value[k];
         if (ids->op == GRAPH_PARAM && ids->integers &&
@@ -70,7 +70,7 @@ void emit_dot_file(const struct unit *p, struct text *out)
 {
     const struct graph *g = p->graph;
     text_add(out, "// %s.dot, made by attnc %s: %s --emit dot\n", p->spec->name, ATTNC_VERSION, p->command);
-    text_add(out, "// What it computes, before the first pass. dot -Tsvg %s.dot -o %s.svg\n", p->spec->name,
+    text_add(out, "// The graph before the first pass. To draw it: dot -Tsvg %s.dot -o %s.svg\n", p->spec->name,
              p->spec->name);
     text_add(out, "digraph %s {\n    graph [label=\"", p->spec->name);
     struct text title = {0};

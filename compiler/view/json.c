@@ -1,4 +1,4 @@
-/* NAME.json: the compiled spec described for other programs. */
+/* Writes NAME.json, a description of the compiled spec for other programs. */
 #include "view.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An extent is a number, or the name of a size that is an argument of the kernel. */
+/* Returns an extent: a number, or the name of a size that the caller passes. */
 static json_t *extent(const char *text)
 {
     char *end;
@@ -37,7 +37,8 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-/* The arrays that an entry point accesses so, but for parameters; for backward not those that forward reads, too. */
+/* Lists the arrays with this access by an entry point, without parameters. The list of the arrays that backward reads
+   leaves out the arrays that forward reads or writes. */
 static json_t *arguments(const struct unit *p, enum entry entry, enum array_access access)
 {
     json_t *list = json_array();
@@ -66,7 +67,7 @@ static json_t *parameters(const struct unit *p)
     return list;
 }
 
-/* All arrays of forward and, if the kernel has gradients, of backward. */
+/* Lists all arrays of forward and, if the kernel has gradients, of backward. */
 static json_t *arrays(const struct unit *p)
 {
     static const char *const access[] = {
@@ -99,7 +100,8 @@ static const struct compilation *linear_form(const struct unit *p)
     return NULL;
 }
 
-/* The number of keys from which the first target takes the linear form; 0: it has only one form. */
+/* Returns the number of keys from which the first target uses the linear form. Returns 0 if the target uses one form
+   for all lengths. */
 static int64_t first_linear(const struct unit *p)
 {
     for (int k = 0; k < p->versions && p->version[k].target == p->compilation[0]->target; k++)
@@ -217,7 +219,8 @@ static json_t *functions(const struct unit *p)
     return made;
 }
 
-/* The steps that compute the gradients, in order, each with the number of keys that it is used from. */
+/* Lists the parts of the gradients in the order in which they run. `from` is the number of keys from which a part is
+   used. */
 static json_t *gradient_parts(const struct unit *p)
 {
     json_t *list = json_array();
@@ -246,7 +249,8 @@ static json_t *gradients(const struct unit *p)
                      (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "parts", gradient_parts(p));
 }
 
-/* The knobs of the first kernel and of its gradients, as set or by default. */
+/* Returns the value of each knob for the first kernel and for its gradients: as the schedule sets it, or the
+   default. */
 static json_t *taken(const struct unit *p)
 {
     json_t *made = json_object(), *of_backward = p->backwards ? json_object() : NULL;
@@ -265,8 +269,8 @@ static json_t *taken(const struct unit *p)
     return made;
 }
 
-/* The knobs of forward or of the gradients, with their defaults on the first target for short and for long
-   sequences. */
+/* Appends the knobs of forward or of the gradients. `usual` is the default for the quadratic form on the first target,
+   `usual_linear` for the linear form. */
 static void add_knobs(const struct unit *p, bool backward, json_t *list)
 {
     const struct defaults *u = &p->defaults[0];
@@ -297,7 +301,8 @@ static json_t *knobs(const struct unit *p)
     return list;
 }
 
-/* For each target: which kernel, by its index, is used from which number of keys. */
+/* Lists, for each target, which kernel is used from which number of keys. `kernel` is an index into the list of
+   kernels. */
 static json_t *versions(const struct unit *p)
 {
     json_t *list = json_array();
@@ -326,7 +331,7 @@ bool emit_json(const struct unit *p, struct text *out)
     json_decref(outputs);
     json_t *seed = spec->similarity.has_seed ? json_integer((json_int_t)spec->similarity.seed) : json_null();
     if (spec->similarity.has_seed &&
-        spec->similarity.seed > INT64_MAX) { /* too large for an integer of the JSON library */
+        spec->similarity.seed > INT64_MAX) { /* the JSON library has no integer that large */
         json_decref(seed);
         seed = json_string(arena_printf(p->arena, "%llu", (unsigned long long)spec->similarity.seed));
     }

@@ -1,4 +1,5 @@
-/* The graph for people: expressions with infix operators, shapes with the names that callers know. */
+/* Prints values and expressions of the graph for people: with infix operators, and sizes by the names that callers
+   use. */
 #include "view.h"
 #include "../emit/emit.h"
 
@@ -19,7 +20,7 @@ static void print_ref(const struct graph *g, const struct ref *r, struct text *o
     if (!plain) text_add(out, "]");
 }
 
-/* Prints j - floormod(j, 4), divided by 4, as the number of a block. */
+/* Prints (j - floormod(j, 4)) / 4 as floor(j / 4). Returns false if e does not have this form. */
 static bool print_block(const struct graph *g, const struct value *v, const struct expr *e, struct text *out)
 {
     if (e->op != EXPR_DIV || e->arg[0]->op != EXPR_SUB || e->arg[0]->arg[1]->op != EXPR_FLOORMOD) return false;

@@ -1,4 +1,5 @@
-/* A language model whose attention keeps a state continues a text byte by byte. */
+/* Continues a text byte by byte with a language model. The model's attention keeps a state, so a new byte does not have
+   to process the earlier ones again. */
 #ifndef DECODE_H
 #define DECODE_H
 
@@ -6,7 +7,7 @@
 
 enum { MOST_COPIES = 16 };
 
-/* Sequences that a model continues in the same calls. */
+/* Several sequences that a model continues together: each call of the kernel appends to all of them. */
 struct stream {
     const struct model *model;
     struct attn_problem problem; /* batch: the number of sequences */
@@ -14,29 +15,30 @@ struct stream {
     int64_t rows, copies; /* the maximum number of rows of a call */
     void *state, *workspace;
     struct window *window; /* [rows] */
-    /* The last bytes of each sequence that the state has seen, and the next byte: chosen or read from a file, but not
-       yet in the state. */
+    /* For each sequence: the last bytes that are in the state, and the next byte, which was already chosen or loaded
+       but is not yet in the state. */
     struct window last[MOST_COPIES];
     unsigned char next[MOST_COPIES];
-    /* The bytes so far, if there is no state (stream_anew). */
+    /* For stream_anew, which uses no state: all bytes so far. */
     unsigned char *seen;
     int64_t length;
 };
 
-/* Opens empty sequences. A state that grows has room for `capacity` tokens of each. Returns 0 or an attn_error; the
-   caller calls stream_close in either case. */
+/* Opens `copies` empty sequences. A state that stores keys and values has room for `capacity` tokens of each sequence.
+   `rows`: the maximum number of rows of a call. Returns 0 or an attn_error; the caller calls stream_close in either
+   case. */
 int stream_open(struct stream *s, const struct model *m, int64_t copies, int64_t capacity, int64_t rows, int threads);
 void stream_close(struct stream *s);
-/* Appends n bytes to the first sequence, in one call if it has enough rows. The scores of the next byte are in
-   layers.scores. */
+/* Appends n bytes to the first sequence, in calls of up to `rows` bytes. The scores of the next byte are then in
+   layers.scores [256]. */
 int stream_read(struct stream *s, const unsigned char *byte, int64_t n);
-/* Makes all sequences copies of the first one. */
+/* Copies the first sequence to all others. */
 int stream_fork(struct stream *s);
-/* Appends one byte to each sequence; the scores of the next bytes are in layers.scores, [copies, 256]. */
+/* Appends one byte to each sequence. The scores of the next bytes are then in layers.scores [copies, 256]. */
 int stream_step(struct stream *s, const unsigned char *byte);
 int64_t stream_length(const struct stream *s, int64_t sequence);
 
-/* Appends n bytes to one sequence without a state: every call computes forward for all bytes so far. */
+/* Appends n bytes to the only sequence without using a state: calls forward for all bytes so far. For comparison. */
 int stream_anew(struct stream *s, const unsigned char *byte, int64_t n);
 
 /* The header of a file with a state. */
@@ -50,9 +52,9 @@ struct saved {
     unsigned char next[MOST_COPIES];
     uint64_t hash; /* a hash of the members before it and of the state */
 };
-/* These two report their failures. */
+/* stream_save and saved_read print a message and return false if they fail. */
 bool stream_save(const struct stream *s, const char *path);
-/* Reads the header of a file: the model, and the size of its state. */
+/* Reads the header of a file, which names the kernel and the size of its state. */
 bool saved_read(struct saved *h, const char *path);
 /* Loads the state into a stream that was opened with the copies and the capacity of the file. */
 bool stream_load(struct stream *s, const char *path);

@@ -1,5 +1,5 @@
-/* Continues a text byte by byte with two models: softmax attention, whose state grows with the text, and polysketch,
-   whose state has the same size after a million bytes as after one. */
+/* Continues a text byte by byte with two language models. The state of softmax attention grows with the text; the state
+   of polysketch attention has a constant size. */
 #include "decode.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 enum {
     LEAST_BYTES = 256, /* the minimum length of a text to train on */
     MOST_BYTES = 1 << 20,
-    PROMPT_BYTES = 512, /* if --prompt is not given */
-    SHOWN_BYTES = 60,   /* the bytes of the prompt to print */
+    PROMPT_BYTES = 512, /* the length of the prompt if --prompt is not given */
+    SHOWN_BYTES = 60,   /* how many bytes of the prompt are printed */
     FIRST_POSITION = 1024,
-    TIMED_BYTES = 64, /* bytes to measure at each position of the table */
+    TIMED_BYTES = 64, /* how many bytes are timed at each position of the table */
     ROWS_A_CALL = 4096
 };
 
@@ -33,7 +33,7 @@ struct request {
     int64_t length, copies, capacity, times, seed, threads;
     double temperature;
     bool anew, quiet;
-    /* the text; read when it is needed */
+    /* the text, read by text_there when it is first needed */
     unsigned char *byte;
     int64_t bytes;
 };
@@ -71,7 +71,8 @@ static int wrong(const char *option, const char *takes)
     return 2;
 }
 
-/* Returns 0 or the exit status; sets *used if `text` is the option's value. */
+/* Reads an option. `text`: the argument that follows, which may be its value; *used is then set. Returns 0 or the exit
+   status. */
 static int read_option(struct request *r, const char *option, const char *text, bool *used)
 {
     const struct {
@@ -213,8 +214,8 @@ static int get_model(struct model *m, const struct model_kind *kind, struct requ
 
 /* ---- generation byte by byte ---- */
 
-/* Chooses the next byte. The random number depends only on the seed, the sequence and the position, so a saved text
-   continues as if it had not been interrupted. */
+/* Chooses the next byte at random, according to the scores and the temperature. The random number depends only on seed,
+   sequence and position, so a sequence that was saved and loaded continues with the same bytes. */
 static unsigned char choose(const float *score, const struct request *r, int64_t sequence, int64_t position)
 {
     int best = 0;
@@ -232,8 +233,8 @@ static unsigned char choose(const float *score, const struct request *r, int64_t
     return (unsigned char)best;
 }
 
-/* Prepares the sequences: the prompt for all of them, or a file's state and the bytes of --prompt. Returns 0 or the
-   exit status. */
+/* Prepares the sequences: either all of them begin with the prompt, or they are loaded from a file and the bytes of
+   --prompt are appended. Returns 0 or the exit status. */
 static int begin(struct stream *s, const struct request *r, const unsigned char *prompt, int64_t n, int *error)
 {
     if (r->anew) {
@@ -252,7 +253,7 @@ static int begin(struct stream *s, const struct request *r, const unsigned char 
     return 0;
 }
 
-/* Generates `made` [copies, length]; returns 0 or an attn_error. */
+/* Generates `length` bytes for each sequence into made [copies, length]. Returns 0 or an attn_error. */
 static int make(struct stream *s, const struct request *r, unsigned char *made)
 {
     int error = 0;
@@ -260,7 +261,7 @@ static int make(struct stream *s, const struct request *r, unsigned char *made)
         for (int64_t copy = 0; copy < s->copies; copy++)
             s->next[copy] = made[copy * r->length + k] = choose(s->layers.scores + copy * MODEL_SYMBOLS, r, copy,
                                                                 stream_length(s, copy));
-        if (k + 1 == r->length) break; /* the last byte need not enter the state */
+        if (k + 1 == r->length) break; /* no further byte depends on the last one, so it is not appended */
         error = r->anew ? stream_anew(s, s->next, 1) : stream_step(s, s->next);
     }
     return error;
@@ -333,7 +334,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median time of a byte at each position; short positions are repeated. Returns 0 or an attn_error. */
+/* Sets seconds[] to the median time of a byte at each position of the table. Returns 0 or an attn_error. */
 static int time_bytes(struct stream *s, const struct request *r, double *seconds)
 {
     unsigned char piece[ROWS_A_CALL];

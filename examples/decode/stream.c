@@ -1,4 +1,5 @@
-/* The state of the model's attention: prompts, single bytes, copies, files. */
+/* Sequences with the state of the model's attention: appends prompts and single bytes, copies sequences, and saves them
+   in files. */
 #include "decode.h"
 
 #include <stdio.h>
@@ -36,7 +37,8 @@ void stream_close(struct stream *s)
     *s = (struct stream){0};
 }
 
-/* Appends n tokens to each sequence, or the numbers in `lengths`. */
+/* Calls the kernel's extend, which appends n tokens to each sequence; if `lengths` is not NULL, lengths[s] tokens to
+   sequence s. qkv, out: the strides of the arrays. */
 static int extend(struct stream *s, const int64_t *lengths, int64_t n, struct attn_strides qkv, struct attn_strides out)
 {
     struct attn_problem p = s->problem;
@@ -56,7 +58,7 @@ int stream_read(struct stream *s, const unsigned char *byte, int64_t n)
         lengths[0] = count = n < s->rows ? n : s->rows;
         s->last[0] = windows_of(s->window, byte, count, s->last[0]);
         layers_before(s->model, &s->layers, s->window, count);
-        /* The other sequences have no rows in this call, so their rows need no memory. */
+        /* lengths[] is 0 for all sequences but the first, so only the rows of the first need memory. */
         const int error = extend(s, lengths, count, model_side_by_side(0), model_attended(1));
         if (error) return error;
         layers_after(s->model, &s->layers, count, 1);
@@ -186,7 +188,7 @@ bool stream_load(struct stream *s, const char *path)
     if (h.hash != file_hash(&h, offsetof(struct saved, hash), s->state, state)) return refuse(path, "it is damaged");
     memcpy(s->last, h.last, sizeof s->last);
     memcpy(s->next, h.next, sizeof s->next);
-    for (int64_t copy = 0; copy < s->copies; copy++) { /* the kernel checks that the state is its own */
+    for (int64_t copy = 0; copy < s->copies; copy++) { /* state_length returns an error for another kernel's state */
         const int64_t length = stream_length(s, copy);
         if (length < 0) return refuse(path, attn_strerror((int)length));
     }

@@ -1,7 +1,8 @@
-/* Matrix products of the model. Rows are distributed among threads; the bits do not depend on the number of threads. */
+/* Matrix products of the model. Rows are distributed among threads. Each element is computed by one thread in a fixed
+   order, so the result has the same bits for any number of threads. */
 #include "model.h"
 
-/* the dynamic loader picks the version for this machine */
+/* A function with EACH_MACHINE is compiled for several processors; the dynamic loader picks the version to call. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define EACH_MACHINE __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
@@ -10,7 +11,7 @@
 
 enum { ROWS_A_BLOCK = 256, ROWS_AT_ONCE = 8, FEW_ROWS = 4 /* with so few rows, waking threads would take longer */ };
 
-/* c[0 … m) += the sum of a[x * a_step] * b[x * m … x * m + m) over x < count */
+/* c[j] += sum over x < count of a[x * a_step] * b[x * m + j], for all j < m. */
 EACH_MACHINE static void add_rows(float *restrict c, const float *restrict a, int64_t a_step, const float *restrict b,
                                   int64_t count, int64_t m)
 {
@@ -29,7 +30,7 @@ EACH_MACHINE static void add_rows(float *restrict c, const float *restrict a, in
 
 void dense_product(float *c, const float *a, const float *b, int64_t n, int64_t k, int64_t m, bool adds, int threads)
 {
-    (void)threads; /* without OpenMP: one */
+    (void)threads; /* not used without OpenMP */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static) if (n > FEW_ROWS)
 #endif

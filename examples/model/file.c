@@ -1,4 +1,4 @@
-/* Files that are written completely or not at all, and files of models. */
+/* Reads and writes files; a file is written completely or not at all. Saves and loads models. */
 #include "model.h"
 
 #include <errno.h>

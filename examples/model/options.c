@@ -1,4 +1,4 @@
-/* Reading of numbers and other options on the command lines of the programs that use the model. */
+/* Reads the values of command-line options, for the programs that use the model. */
 #include "model.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Compares rows of a kernel that estimates its weights by random features with the same features in float64, which are
-   computed here without the compiler, for every pair. Keys are processed in chunks; only the features of a chunk are
-   stored. */
+/* Checks kernels that estimate their weights by random features. The same features are computed here in float64, with
+   plain C, and the weight of every pair of query and key from them. Keys are processed in chunks, so that only the
+   features of one chunk are stored. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -12,9 +12,11 @@ enum { CHUNK = 1024 };
 struct estimate {
     enum features kind;
     int count;
-    double *map, *other; /* [HEAD_DIM, count]: the two matrices of a sketch of degree 4, or Performer's directions */
+    double *map, *other; /* [HEAD_DIM, count]: the two random matrices of a sketch; for Performer, `map` has its random
+                            directions as columns and `other` is NULL */
 };
 
+/* Sums over the keys j that a query sees, with weights w[j]: of w[j], w[j] * v[j] and w[j] * |v[j]|. */
 struct row_sums {
     double weight, value[HEAD_DIM], absolute[HEAD_DIM];
 };
@@ -61,8 +63,8 @@ static void product(const double *x, const double *map, int count, double *out)
         for (int c = 0; c < count; c++) out[c] += x[d] * map[d * count + c];
 }
 
-/* sqrt(1 / r) (x G1) (x G2): PolySketchFormer's algorithm 1 for degree 4, whose weights are the squares of inner
-   products of these. */
+/* The features sqrt(1 / r) (x G1) (x G2) of PolySketchFormer's algorithm 1 for degree 4, with r = count. The weight of
+   a pair is the square of the inner product of its features. */
 static void sketch(const struct estimate *e, const float *row, double *out, double *scratch)
 {
     double x[HEAD_DIM];
@@ -72,7 +74,7 @@ static void sketch(const struct estimate *e, const float *row, double *out, doub
     for (int c = 0; c < e->count; c++) out[c] *= scratch[c] / sqrt(e->count);
 }
 
-/* exp(W x' - |x'|^2 / 2) / sqrt(count) with x' = layernorm(x) / D^(1/4). */
+/* Performer's features: exp(W x' - |x'|^2 / 2) / sqrt(count) with x' = layernorm(x) / D^(1/4). */
 static void favor(const struct estimate *e, const float *row, double *out)
 {
     const double size = HEAD_DIM;
@@ -87,11 +89,12 @@ static void favor(const struct estimate *e, const float *row, double *out)
     for (int c = 0; c < e->count; c++) out[c] = exp(out[c] - half) / sqrt(e->count);
 }
 
-/* out [rows, count]: the features at the positions at[0], at[1], …; if `at` is NULL, at positions from `first` on. */
+/* Computes out [rows, count]: the features of the positions at[0], at[1], …; if `at` is NULL, of the positions first,
+   first + 1, … */
 static void features_of(const struct estimate *e, const struct text_vectors *t, int64_t first, const int64_t *at,
                         int rows, double *out, int threads)
 {
-    (void)threads; /* without OpenMP: one */
+    (void)threads; /* not used without OpenMP */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads)
 #endif
@@ -105,7 +108,8 @@ static void features_of(const struct estimate *e, const struct text_vectors *t, 
     }
 }
 
-/* Adds keys first … first + keys - 1, with features k, to the row of the query with features q. */
+/* Adds the keys first … first + keys - 1 to the sums *s of a query. q: the features of the query; k: those of the
+   keys. */
 static void add_keys(const struct estimate *e, const struct text_vectors *t, const double *q, const double *k,
                      int64_t first, int64_t keys, struct row_sums *s)
 {
@@ -151,8 +155,8 @@ double features_error(enum features kind, const struct prepared *p, const struct
         goto done;
     }
     for (int r = 0; r < rows; r++)
-        at[r] = sampled_row(t, r, rows) + 1; /* row r of the output belongs to the query at
-                                                position r + 1 */
+        at[r] = sampled_row(t, r, rows) + 1; /* row i of the output is for the query at
+                                                position i + 1 */
     features_of(&e, t, 0, at, rows, q, threads);
     for (int64_t first = 0; first < t->length - 1; first += CHUNK) {
         int keys = (int)(t->length - 1 - first < CHUNK ? t->length - 1 - first : CHUNK);

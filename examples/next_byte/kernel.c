@@ -1,4 +1,5 @@
-/* A kernel and the data that its calls need: parameters generated from a seed, the problem, the workspace. */
+/* Prepares and calls a kernel. Its calls need the sizes of the problem, a workspace, and parameters, which are random
+   numbers from a seed. */
 #include "next_byte.h"
 
 int kernel_prepare(struct prepared *p, const struct attn_kernel *kernel, int64_t n, int threads, uint64_t seed)

@@ -1,6 +1,7 @@
-/* Predicts each byte of a text from the text before it, by strictly causal attention in kernels made by attnc, and
-   prints how good, fast and exact each kernel is. The query of a position is made of the six bytes before it. The key
-   of an earlier position is made of its six bytes before, and its value is the byte that followed. */
+/* Predicts each byte of a text from the text before it, by causal attention in kernels made by attnc. Prints for each
+   kernel how many bytes it predicts, its time and its error.
+   - The query and the key of a position are made of the six bytes before the position.
+   - The value of a position is made of the byte at the position. */
 #include "next_byte.h"
 
 #include "../model/model.h"
@@ -207,8 +208,8 @@ static int run_kernel(const struct prepared *p, const struct text_vectors *t, fl
         char text[160];
         snprintf(text, sizeof text, "%s: run %d", step, run + 1);
         if (on_terminal || run == 0) progress(text);
-        /* Queries are the positions from 1 on and keys the positions before the last: row r sees keys 0 … r, so
-           position i sees j < i. */
+        /* Queries are positions 1 to n - 1, keys are positions 0 to n - 2. Row r is the query of position r + 1, and
+           the causal mask lets it see keys 0 to r. So position i sees only positions before i. */
         error = kernel_run(p, t->context + HEAD_DIM, t->context, t->value, out, seconds);
     }
     return error;
@@ -238,7 +239,7 @@ static bool measure(const struct row *row, const struct text_vectors *t, const s
 
 /* ---- output ---- */
 
-/* The other rows are compared with the first. */
+/* Prints one line per kernel. Speeds are relative to the first kernel, softmax. */
 static void print_table(const struct outcome *o)
 {
     printf("%-22s %9s %11s %16s %14s\n", "kernel", "correct", "time", "against softmax", "largest error");

@@ -1,5 +1,6 @@
-/* Compares rows of a kernel's output with the float64 interpreter of its graph. Each row is a separate problem of one
-   query and the keys that it may see, so memory does not grow with the square of the text. */
+/* Compares rows of a kernel's output with the float64 interpreter of its graph. Each row is evaluated as a separate
+   problem of one query and the keys that it may see, because all rows together would need memory for length^2
+   weights. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -12,8 +13,8 @@ int64_t sampled_row(const struct text_vectors *t, int k, int rows)
     return (t->length - 2) * (int64_t)(k + 1) / rows;
 }
 
-/* Evaluates one row with the interpreter into out [HEAD_DIM], for the values or for their absolute values. Returns NULL
-   or the reason of a failure. */
+/* Evaluates one row with the interpreter into out [HEAD_DIM]. `value`: the values or their absolute values. Returns
+   NULL, or the reason of a failure. */
 static const char *row_by_graph(const struct graph *g, const double *context, const double *value, int64_t row,
                                 double *out)
 {
@@ -41,7 +42,7 @@ static double row_error(const struct graph *g, const double *context, const doub
 double oracle_error(const char *graph_text, const struct text_vectors *t, const float *out, int rows, int threads,
                     oracle_progress *progress)
 {
-    (void)threads; /* without OpenMP: one */
+    (void)threads; /* not used without OpenMP */
     int64_t n = t->length;
     double *context = malloc(sizeof(double) * HEAD_DIM * (size_t)n);
     double *value = malloc(sizeof(double) * HEAD_DIM * (size_t)n);
@@ -63,7 +64,7 @@ double oracle_error(const char *graph_text, const struct text_vectors *t, const 
 #pragma omp parallel num_threads(threads) if (threads > 1)
 #endif
     {
-        /* Each thread reads the graph, because evaluation allocates memory in its arena. */
+        /* Each thread parses a graph for itself, because evaluation allocates memory in the graph's arena. */
         struct arena *arena = arena_new();
         struct diagnostics *d = diagnostics_new(arena, "graph", graph_text, __builtin_strlen(graph_text));
         struct graph *g = graph_parse(arena, graph_text, d);

@@ -1,5 +1,5 @@
-/* The peak that shares are relative to: multiply-adds on independent registers, in the widest vectors of this
-   machine. */
+/* Measures the machine's peak, of which the program prints the share that softmax reaches: the rate of multiply-adds on
+   independent registers, in the widest vectors of this machine. */
 #include "next_byte.h"
 
 #ifdef _OPENMP
@@ -8,7 +8,8 @@
 
 #define STEPS 2000000
 
-/* The loop of one thread: CHAINS registers of WIDTH floats, enough to hide the latency and use all ports. */
+/* Defines the loop of one thread: multiply-adds on CHAINS independent registers of WIDTH floats. These are enough to
+   hide the latency of a multiply-add and to keep all execution ports busy. */
 #define PEAK_LOOP(NAME, TARGET, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static float NAME(void) \
     { \
@@ -38,8 +39,8 @@ PEAK_LOOP(peak_plain, , 4, 24, "w")
 PEAK_LOOP(peak_plain, , 4, 12, "m")
 #endif
 
-/* Loops are functions called from the parallel region, because compilers outline a region without its target
-   attribute. */
+/* Runs `loop` on all threads and returns the best rate in GFLOP/s. The loop is a separate function, because compilers
+   move a parallel region to a new function that lacks the attribute `target`. */
 static double timed(float (*loop)(void), int threads, double flops_per_thread)
 {
     double best = 0;

@@ -60,7 +60,8 @@ extern int softmax_is_gnu_c;
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size or stride of the problem is negative, or heads is not a multiple of kv_heads */
+    ATTN_EPROBLEM = -1,   /* a size of the problem is negative, a stride is negative or too small, or heads is not a
+                             multiple of kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter array that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
@@ -70,69 +71,72 @@ enum attn_error {
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file has the wrong format (never from a kernel) */
     ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets that the kernel was compiled for */
-    ATTN_EORDER = -11,    /* ids decrease from one key to the next; a kernel that carries state from key to key needs
-                             ascending ids */
+    ATTN_EORDER = -11,    /* an id is smaller than the id of the key before; the linear form needs ascending ids */
     ATTN_ESTATE = -12,    /* a state belongs to another kernel or other sizes, or is truncated or damaged */
-    ATTN_ECAPACITY = -13, /* more tokens than the problem's capacity, or than the kernel's spec allows */
-    ATTN_ELENGTH = -14,   /* n_q, n_k or the capacity is more than the kernel's spec allows; or a sequence is shorter
-                             than the given length, its state cannot go back that far, or another state cannot be
-                             appended there */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined (NAME_state_fold) */
+    ATTN_ECAPACITY = -13, /* a sequence would have more tokens than the problem's capacity, or than the spec allows */
+    ATTN_ELENGTH = -14,   /* one of these:
+                             - n_q, n_k or the capacity is larger than the spec allows
+                             - NAME_state_truncate: the sequence is shorter than `length`, or the state cannot be
+                               truncated to `length`
+                             - NAME_state_init: `start` is not a valid position
+                             - NAME_state_fold: the second state cannot be appended to the first, for example because
+                               it begins at another position */
+    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold */
 };
 
-/* Threads that the caller provides in place of OpenMP's. Two libraries in one process that both start threads
-   compete for processors. The types are those of GOMP_parallel and GOMP_barrier, which every OpenMP library on Linux
-   has. */
+/* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start
+   threads, their threads compete for processors. The members may be GOMP_parallel and GOMP_barrier, which every OpenMP
+   library on Linux has. */
 struct attn_team {
-    /* Calls work(context) in `threads` threads at the same time, or in fewer, but never in more. Returns when all of
-       them have returned. flags is 0. */
+    /* Calls work(context) in at most `threads` threads at the same time. Returns when all calls have returned. `flags`
+       is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* called by each thread inside `work`: waits until every thread of the team has called it */
+    void (*barrier)(void); /* called inside `work`: waits until every thread of the team has called it */
 };
 
 /* One call of a kernel. */
 struct attn_strides {
-    int64_t batch, head, row; /* in elements; all 0: contiguous [B,H,N,D]. The elements of a row are always
-                                 contiguous */
+    int64_t batch, head, row; /* distances in elements; all 0: the array is contiguous, [B,H,N,D]. The elements of a row
+                                 are always contiguous */
 };
 struct attn_problem { /* zero the struct before use: new members are added at the end */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads; /* 0: OpenMP's default, or fewer if there is little work. At most the number of processors, unless
-                    workspace_bytes shows that there is room for more */
-    size_t workspace_bytes; /* 0: unknown, not checked; otherwise a value that is too small gives ATTN_EWORKSPACE */
-    /* For kernels with gradients. forward writes to `saved` (NAME_saved() bytes, aligned to 64) the values that
-       backward with the same arrays needs. NULL: forward saves nothing, and backward computes these values again. */
+    int threads; /* the number of threads. 0: OpenMP's default, or fewer if there is little work. A kernel uses at most
+                    as many threads as there are processors, unless workspace_bytes has room for more */
+    size_t workspace_bytes; /* the size of the workspace; 0: the kernel does not check it. Too small: ATTN_EWORKSPACE */
+    /* For kernels with gradients: memory of NAME_saved() bytes, aligned to 64, for values that forward computes and
+       backward needs. Backward must get the same arrays. NULL: forward saves nothing; backward computes the values. */
     void *saved;
-    size_t saved_bytes;                   /* 0: unknown, not checked; otherwise a value that is too small gives
-                                             ATTN_EWORKSPACE */
-    struct attn_strides dout, dq, dk, dv; /* like out, q, k and v */
-    /* For kernels with a state: NAME_extend and related functions. */
-    int64_t capacity;       /* the maximum length of a sequence in tokens, if the form needs one; rows of ids have this
-                               length */
+    size_t saved_bytes;                   /* the size of `saved`; 0: not checked. Too small: ATTN_EWORKSPACE */
+    struct attn_strides dout, dq, dk, dv; /* strides of the gradients; see `out, q, k, v` */
+    /* For kernels with a state (NAME_extend and related functions): */
+    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys and values; with
+                               ids, the length of a row of ids */
     const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q for each */
-    size_t state_bytes;     /* 0: unknown, not checked; otherwise a value smaller than NAME_state() says gives
-                               ATTN_ESTATE */
-    int64_t start; /* NAME_state_init: the position of the first token, for a state that NAME_state_fold will join to
-                      a state of that many earlier tokens; a multiple of the number of tokens that the kernel
-                      processes at a time */
-    const struct attn_team *team; /* NULL: OpenMP's threads; the number of threads is in `threads` */
+    size_t state_bytes;     /* the size of the state; 0: not checked. Smaller than NAME_state(): ATTN_ESTATE */
+    int64_t start; /* NAME_state_init: the position of the first token. Not 0 for a state that NAME_state_fold will
+                      append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
+                      kernel sums at a time */
+    const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
 };
 
-/* The types of q, k, v and out. An element is a float, a double, or the bits of a BF16 (the upper half of a float)
-   or F16 (IEEE half) in a uint16_t. Kernels widen 16-bit elements when they read them, compute in float, and round
-   when they write. Parameters of 16-bit kernels are float. I32 is only for parameters. */
+/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
+   16-bit elements widens them when it reads them, computes in float, and rounds when it writes; its parameters are
+   float. I32 is only for parameters. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
+/* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
-/* The description of a kernel: NAME_kernel. */
+/* The description of a parameter of a kernel. */
 struct attn_param {
-    const char *name; /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
+    const char *name; /* the name in the spec language, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* each is an extent, or an enum attn_axis */
+    int64_t shape[4]; /* each element is an extent or an enum attn_axis */
     size_t offset;    /* offset of the pointer in struct NAME_params */
-    int random;       /* 1: _params_init makes this parameter from a seed */
+    int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
 };
+/* The description of a kernel, NAME_kernel. */
 struct attn_kernel {
     const char *name, *version;
     enum attn_dtype dtype;
@@ -141,17 +145,18 @@ struct attn_kernel {
     const struct attn_param *param;
     size_t params_bytes; /* size of struct NAME_params */
     size_t (*params_size)(void);
-    int (*params_init)(void *params, uint64_t seed, void *storage); /* storage: params_size() bytes, aligned to 64 */
+    int (*params_init)(void *params, uint64_t seed, void *storage); /* `storage` has params_size() bytes, aligned to
+                                                                       64 */
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
-    /* NULL: the kernel has no gradients. `gradients` is a struct NAME_gradients: one pointer for each learned
-       parameter (attn_param_learned), in the order of the parameters. */
+    /* The functions for gradients, or NULL. `gradients` is a struct NAME_gradients, which has a pointer for each
+       learned parameter (attn_param_learned), in the order of the parameters. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                     const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace);
-    /* NULL: the kernel has no state. */
+    /* The functions for a state, or NULL. */
     size_t (*state)(const struct attn_problem *problem);
     int (*state_init)(const struct attn_problem *problem, void *state);
     size_t (*extend_workspace)(const struct attn_problem *problem);
@@ -177,14 +182,15 @@ struct softmax_params {
     int none; /* this variant has no parameters: pass NULL */
 };
 
-/* Bytes that softmax_params_init needs for what it makes from a seed. */
+/* Returns the bytes of `storage` that softmax_params_init needs for the random arrays. */
 size_t softmax_params_size(void);
-/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+/* Makes the random arrays in `storage`. Learned arrays become NULL,
+   and the caller sets them. Returns 0 or a negative ATTN_E… */
 int softmax_params_init(struct softmax_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+/* Returns the bytes of workspace, aligned to 64, for a problem; they depend on the threads, not on the lengths.
    With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
    more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Of NULL: 0. */
+   checks that they are enough. Returns 0 for NULL. */
 size_t softmax_workspace(const struct attn_problem *problem);
 /* Returns 0 or a negative ATTN_E…; enum attn_error above says what each means. Allocates nothing;
    the result does not depend on the number of threads. */
@@ -208,18 +214,18 @@ extern const struct attn_kernel softmax_kernel;
 #include <sched.h>
 #endif
 
-/* ==== what the kernel calls of attnc's runtime library ==== */
+/* ==== functions of attnc's runtime library that the kernel calls ==== */
 #include <stdbool.h>
 #include <stdbool.h>
 
-/* Sizes are limited for the widest element, so one check is enough for every dtype. */
+/* The limit for elements of 8 bytes, the largest; it holds for every dtype. */
 static const int64_t most_elements = INT64_MAX / 8;
 
 static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t factor[4] = {a, b, c, d};
     int64_t product = 1;
-    /* Extents of 0 are skipped, so that strides computed from the other extents cannot overflow either. */
+    /* Extents of 0 are skipped, because contiguous strides are products of the other extents and must not overflow. */
     for (int k = 0; k < 4; k++) {
         if (factor[k] == 0) continue;
         if (product > most_elements / factor[k]) return false;
@@ -228,7 +234,8 @@ static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
     return true;
 }
 
-/* The index of the last element is (batch - 1) * s.batch + (heads - 1) * s.head + (rows - 1) * s.row + dim - 1. */
+/* Whether the offset of the last element does not overflow: (batch - 1) * s.batch + (heads - 1) * s.head +
+   (rows - 1) * s.row + dim - 1. */
 static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim)
 {
     const int64_t count[3] = {batch, heads, rows}, stride[3] = {s->batch, s->head, s->row};
@@ -252,11 +259,12 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
         return 0;
     }
     if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
-    /* A batch or head stride of 0 shares an array between heads, which is allowed only for arrays that are read. */
+    /* A batch or head stride of 0 makes heads share memory, which is allowed only for arrays that are read. */
     const bool any = batch > 0 && heads > 0 && rows > 0;
     if (written && any && ((batch > 1 && s->batch == 0) || (heads > 1 && s->head == 0))) return ATTN_EPROBLEM;
     if (!extent_fits(s, batch, heads, rows, dim)) return ATTN_ESIZE;
-    /* With one element at most, nothing is at a distance of the stride, but kernels may still compute that address. */
+    /* The stride of an axis with at most one element reaches no element. Kernels may still compute the address of a
+       second element, so the caller's stride is replaced. */
     if (rows < 2) s->row = dim;
     if (heads < 2) s->head = rows * dim;
     if (batch < 2) s->batch = heads * rows * dim;
@@ -304,13 +312,13 @@ static inline struct cpuid_words cpuid_of(unsigned leaf, unsigned part)
     return w;
 }
 
-/* Whether all the named bits are set in a word. */
+/* Whether all of these bits are set in the word. */
 static inline bool has_bits(unsigned word, unsigned bits)
 {
     return (word & bits) == bits;
 }
 
-/* The registers that the system saves for a process, as bits of XCR0. */
+/* The registers that the system saves on a context switch, as bits of XCR0. A process may use only these registers. */
 static inline unsigned kept_registers(void)
 {
     unsigned low = 0;
@@ -328,7 +336,7 @@ static inline int find_x86_64_level(void)
                    POPCNT = 1U << 23, AVX = 1U << 28, F16C = 1U << 29; /* leaf 1, ecx */
     const unsigned BMI = 1U << 3, AVX2 = 1U << 5, BMI2 = 1U << 8, AVX512F = 1U << 16, AVX512DQ = 1U << 17,
                    AVX512CD = 1U << 28, AVX512BW = 1U << 30, AVX512VL = 1U << 31; /* leaf 7, ebx */
-    const unsigned YMM = 0x6, ZMM = 0xe6;                                         /* XCR0 */
+    const unsigned YMM = 0x6, ZMM = 0xe6;                                         /* XCR0: registers of AVX, AVX-512 */
     const unsigned one = cpuid_of(1, 0).c, seven = cpuid_of(7, 0).b, kept = kept_registers();
     if (!has_bits(one, SSE3 | SSSE3 | SSE41 | SSE42 | POPCNT)) return 1;
     if (!has_bits(one, AVX | FMA | F16C) || !has_bits(seven, AVX2 | BMI | BMI2) || !has_bits(kept, YMM)) return 2;
@@ -338,8 +346,8 @@ static inline int find_x86_64_level(void)
 
 static __attribute__((unused)) int attn_x86_64_level(void)
 {
-    static int known; /* 0: not asked yet; the answer is stored, because asking takes microseconds in a virtual
-                         machine */
+    static int known; /* the level, or 0 before the first call. It is stored, because cpuid takes microseconds in a
+                         virtual machine */
     int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!level) {
         level = find_x86_64_level();
@@ -350,17 +358,17 @@ static __attribute__((unused)) int attn_x86_64_level(void)
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* a copy for every caller would only double the compile time */
+#else /* without optimisation, inlining would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
-struct call { /* the arguments of a call, which all threads share */
+struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct softmax_params *params;
     const float *q;
@@ -375,7 +383,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 
-/* Waits until `*number` is at least `to`. A different thread raises the number. */
+/* Waits until another thread has raised `*number` to at least `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -383,24 +391,26 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
 #endif
     }
 }
 
-/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
-   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
+/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
+   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
+   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
-    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
-    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
 
-/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -408,8 +418,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
-   pass_segment lets the next segment continue. */
+/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
+   added, and pass_segment says that `segment` has. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -420,7 +430,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the other threads. */
+/* Waits until all threads on the head have called it. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -458,8 +468,8 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
-   NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
@@ -476,7 +486,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -486,7 +496,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -496,7 +506,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -513,7 +523,8 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -542,7 +553,8 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -559,7 +571,8 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -570,8 +583,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -586,8 +599,8 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
 {
@@ -597,7 +610,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -607,14 +620,14 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -648,7 +661,7 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -656,12 +669,12 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 16 rows to prefetch, or NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -678,7 +691,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     store_v4(c, lane_sums_v4(t));
 }
 
-/* columns_v4 for any number of rows. */
+/* columns_v4 for any number of rows of a. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -686,8 +699,9 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* Prefetching: with fewer than 9 rows the hardware does it. With more, each row prefetches its share of the
-       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
+    /* Prefetching of b: with fewer than 9 rows of a, the hardware does it. With more, each row of a prefetches
+       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
+       prefetches all of them. */
     const float *const ahead = b + 32 * b_row;
     const int asks = rows >= 9;
     int64_t r = 0;
@@ -700,14 +714,15 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
-   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* the row of a stays in registers */
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -716,8 +731,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -731,8 +746,8 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -760,7 +775,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -792,15 +807,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
 TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -814,7 +830,7 @@ TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* A product whose b is in a cache: nothing is prefetched. */
+/* The product for a b that is in a cache, without prefetching. */
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -823,8 +839,8 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* dot_v4 with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
-   `width` numbers, for a later product. */
+/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -852,7 +868,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -863,8 +879,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
-   takes 128 lanes at once, and so reads b in the order of memory. */
+/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -885,7 +901,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -902,9 +918,8 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_v4, so that they round as there. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -925,7 +940,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     }
 }
 
-/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
@@ -960,7 +975,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1364,7 +1379,7 @@ TARGET_v4 APART void softmax_few_queries_v4(const struct call *call, int64_t tas
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v4 static void softmax_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -1423,7 +1438,7 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -1439,7 +1454,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1448,7 +1463,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -1457,7 +1472,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 8 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -1472,7 +1487,8 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1495,7 +1511,8 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1512,7 +1529,8 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1523,8 +1541,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1539,8 +1557,8 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
 {
@@ -1550,7 +1568,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -1560,14 +1578,14 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
@@ -1598,7 +1616,7 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -1606,12 +1624,12 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 8 rows to prefetch, or NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -1628,7 +1646,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* columns_v3 for up to 4 rows of a, which share the loads of b: two columns at a time, with their sums in registers. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1655,7 +1673,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* columns_v3 for any number of rows. */
+/* columns_v3 for any number of rows of a. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -1672,14 +1690,15 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 8 terms. b comes
-   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* the row of a stays in registers */
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
@@ -1688,8 +1707,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1703,8 +1722,8 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1732,7 +1751,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -1764,15 +1783,16 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1786,8 +1806,8 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_v3 with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
-   `width` numbers, for a later product. */
+/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -1815,7 +1835,7 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -1826,8 +1846,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
-   takes 64 lanes at once, and so reads b in the order of memory. */
+/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1844,7 +1864,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* few rows: a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -1853,7 +1873,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -1870,9 +1890,8 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
-/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_v3, so that they round as there. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -1893,7 +1912,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     }
 }
 
-/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
@@ -1928,7 +1947,7 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2336,7 +2355,7 @@ TARGET_v3 APART void softmax_few_queries_v3(const struct call *call, int64_t tas
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 TARGET_v3 static void softmax_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -2392,7 +2411,7 @@ static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -2408,7 +2427,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -2416,7 +2435,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -2424,7 +2443,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of 4 vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -2436,7 +2455,8 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2453,7 +2473,8 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2470,7 +2491,8 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2481,8 +2503,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -2497,8 +2519,8 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
 {
@@ -2508,7 +2530,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -2517,14 +2539,14 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2554,7 +2576,7 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2562,12 +2584,12 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 4 rows to prefetch, or NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -2584,8 +2606,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* columns_any for up to 4 rows of a, which share the loads of b: two columns at a time,
-   with their sums in registers. */
+/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2611,7 +2632,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* columns_any for any number of rows. */
+/* columns_any for any number of rows of a. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2628,14 +2649,15 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 4 terms. b comes
-   from memory. It is prefetched 64 rows ahead (0: by the hardware) for one row of a, else 64 rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
+   hardware); with more, 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* the row of a stays in registers */
         fetch_any(4, steps, b + 64 * b_row, b_row);
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
@@ -2645,9 +2667,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
-   because
-   rounding errors grow with the number of terms. */
+/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2661,8 +2682,8 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
                 c_row, 1, NULL, NULL);
 }
 
-/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
-   known at compile time, else -1. */
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2690,7 +2711,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
     const float *factor, float *compensation)
@@ -2722,15 +2743,16 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2744,8 +2766,8 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* dot_any with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
-   `width` numbers, for a later product. */
+/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
@@ -2773,7 +2795,7 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
     int64_t b_step, float *c)
 {
@@ -2784,8 +2806,9 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
-   takes 32 lanes at once, and so reads b in the order of memory. */
+/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
+   and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2802,7 +2825,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* few rows: a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -2811,7 +2834,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
@@ -2828,9 +2851,8 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
-/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
-   the sums are made in the
-   steps of dot_fetched_any, so that they round as there. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_any, so the result is rounded equally. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
@@ -2851,7 +2873,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     }
 }
 
-/* The products of the code below, each compiled once: dot_any with its constant arguments. */
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
@@ -2886,7 +2908,7 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void softmax_rows_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3290,7 +3312,7 @@ APART void softmax_few_queries_any(const struct call *call, int64_t task, const 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 static void softmax_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
@@ -3323,28 +3345,28 @@ static void softmax_few_any(const struct call *call, int64_t task, struct part *
     synchronise(part);
 }
 
-/* ==== which of them this machine runs ==== */
+/* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
-    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
 /* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
    lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
-   queries of all heads that share keys. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
+   is small, the version has keys in the lanes. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
@@ -3369,8 +3391,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
-   problem has memory for saved numbers of each query. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
+   there are more than 16 queries, or if the call must save values for backward. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -3384,9 +3406,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
-   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
-   A call uses more threads than processors only if the workspace is large enough for them. */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3397,6 +3418,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -3410,8 +3432,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
-   for `threads` threads, the number that was requested. */
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -3439,8 +3461,7 @@ int softmax_params_init(struct softmax_params *params, uint64_t seed, void *stor
     return 0;
 }
 
-/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
-   queries. */
+/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
@@ -3465,24 +3486,24 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* This is the state of a call that threads work on. */
+/* A call that is running, as all its threads see it. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
-    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* the bytes of the workspace for each thread */
+    size_t bytes; /* bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
+/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls `on`, which takes a struct work, in all threads at once. */
+/* Calls on(w) in all threads of the call at the same time. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -3514,13 +3535,13 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
-   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +

@@ -12,7 +12,8 @@
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size or stride of the problem is negative, or heads is not a multiple of kv_heads */
+    ATTN_EPROBLEM = -1,   /* a size of the problem is negative, a stride is negative or too small, or heads is not a
+                             multiple of kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter array that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
@@ -22,69 +23,72 @@ enum attn_error {
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file has the wrong format (never from a kernel) */
     ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets that the kernel was compiled for */
-    ATTN_EORDER = -11,    /* ids decrease from one key to the next; a kernel that carries state from key to key needs
-                             ascending ids */
+    ATTN_EORDER = -11,    /* an id is smaller than the id of the key before; the linear form needs ascending ids */
     ATTN_ESTATE = -12,    /* a state belongs to another kernel or other sizes, or is truncated or damaged */
-    ATTN_ECAPACITY = -13, /* more tokens than the problem's capacity, or than the kernel's spec allows */
-    ATTN_ELENGTH = -14,   /* n_q, n_k or the capacity is more than the kernel's spec allows; or a sequence is shorter
-                             than the given length, its state cannot go back that far, or another state cannot be
-                             appended there */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined (NAME_state_fold) */
+    ATTN_ECAPACITY = -13, /* a sequence would have more tokens than the problem's capacity, or than the spec allows */
+    ATTN_ELENGTH = -14,   /* one of these:
+                             - n_q, n_k or the capacity is larger than the spec allows
+                             - NAME_state_truncate: the sequence is shorter than `length`, or the state cannot be
+                               truncated to `length`
+                             - NAME_state_init: `start` is not a valid position
+                             - NAME_state_fold: the second state cannot be appended to the first, for example because
+                               it begins at another position */
+    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold */
 };
 
-/* Threads that the caller provides in place of OpenMP's. Two libraries in one process that both start threads
-   compete for processors. The types are those of GOMP_parallel and GOMP_barrier, which every OpenMP library on Linux
-   has. */
+/* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start
+   threads, their threads compete for processors. The members may be GOMP_parallel and GOMP_barrier, which every OpenMP
+   library on Linux has. */
 struct attn_team {
-    /* Calls work(context) in `threads` threads at the same time, or in fewer, but never in more. Returns when all of
-       them have returned. flags is 0. */
+    /* Calls work(context) in at most `threads` threads at the same time. Returns when all calls have returned. `flags`
+       is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* called by each thread inside `work`: waits until every thread of the team has called it */
+    void (*barrier)(void); /* called inside `work`: waits until every thread of the team has called it */
 };
 
 /* One call of a kernel. */
 struct attn_strides {
-    int64_t batch, head, row; /* in elements; all 0: contiguous [B,H,N,D]. The elements of a row are always
-                                 contiguous */
+    int64_t batch, head, row; /* distances in elements; all 0: the array is contiguous, [B,H,N,D]. The elements of a row
+                                 are always contiguous */
 };
 struct attn_problem { /* zero the struct before use: new members are added at the end */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads; /* 0: OpenMP's default, or fewer if there is little work. At most the number of processors, unless
-                    workspace_bytes shows that there is room for more */
-    size_t workspace_bytes; /* 0: unknown, not checked; otherwise a value that is too small gives ATTN_EWORKSPACE */
-    /* For kernels with gradients. forward writes to `saved` (NAME_saved() bytes, aligned to 64) the values that
-       backward with the same arrays needs. NULL: forward saves nothing, and backward computes these values again. */
+    int threads; /* the number of threads. 0: OpenMP's default, or fewer if there is little work. A kernel uses at most
+                    as many threads as there are processors, unless workspace_bytes has room for more */
+    size_t workspace_bytes; /* the size of the workspace; 0: the kernel does not check it. Too small: ATTN_EWORKSPACE */
+    /* For kernels with gradients: memory of NAME_saved() bytes, aligned to 64, for values that forward computes and
+       backward needs. Backward must get the same arrays. NULL: forward saves nothing; backward computes the values. */
     void *saved;
-    size_t saved_bytes;                   /* 0: unknown, not checked; otherwise a value that is too small gives
-                                             ATTN_EWORKSPACE */
-    struct attn_strides dout, dq, dk, dv; /* like out, q, k and v */
-    /* For kernels with a state: NAME_extend and related functions. */
-    int64_t capacity;       /* the maximum length of a sequence in tokens, if the form needs one; rows of ids have this
-                               length */
+    size_t saved_bytes;                   /* the size of `saved`; 0: not checked. Too small: ATTN_EWORKSPACE */
+    struct attn_strides dout, dq, dk, dv; /* strides of the gradients; see `out, q, k, v` */
+    /* For kernels with a state (NAME_extend and related functions): */
+    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys and values; with
+                               ids, the length of a row of ids */
     const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q for each */
-    size_t state_bytes;     /* 0: unknown, not checked; otherwise a value smaller than NAME_state() says gives
-                               ATTN_ESTATE */
-    int64_t start; /* NAME_state_init: the position of the first token, for a state that NAME_state_fold will join to
-                      a state of that many earlier tokens; a multiple of the number of tokens that the kernel
-                      processes at a time */
-    const struct attn_team *team; /* NULL: OpenMP's threads; the number of threads is in `threads` */
+    size_t state_bytes;     /* the size of the state; 0: not checked. Smaller than NAME_state(): ATTN_ESTATE */
+    int64_t start; /* NAME_state_init: the position of the first token. Not 0 for a state that NAME_state_fold will
+                      append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
+                      kernel sums at a time */
+    const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
 };
 
-/* The types of q, k, v and out. An element is a float, a double, or the bits of a BF16 (the upper half of a float)
-   or F16 (IEEE half) in a uint16_t. Kernels widen 16-bit elements when they read them, compute in float, and round
-   when they write. Parameters of 16-bit kernels are float. I32 is only for parameters. */
+/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
+   16-bit elements widens them when it reads them, computes in float, and rounds when it writes; its parameters are
+   float. I32 is only for parameters. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
+/* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
-/* The description of a kernel: NAME_kernel. */
+/* The description of a parameter of a kernel. */
 struct attn_param {
-    const char *name; /* as in the spec language: "q_norm.weight"; its file is NAME.npy */
+    const char *name; /* the name in the spec language, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* each is an extent, or an enum attn_axis */
+    int64_t shape[4]; /* each element is an extent or an enum attn_axis */
     size_t offset;    /* offset of the pointer in struct NAME_params */
-    int random;       /* 1: _params_init makes this parameter from a seed */
+    int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
 };
+/* The description of a kernel, NAME_kernel. */
 struct attn_kernel {
     const char *name, *version;
     enum attn_dtype dtype;
@@ -93,17 +97,18 @@ struct attn_kernel {
     const struct attn_param *param;
     size_t params_bytes; /* size of struct NAME_params */
     size_t (*params_size)(void);
-    int (*params_init)(void *params, uint64_t seed, void *storage); /* storage: params_size() bytes, aligned to 64 */
+    int (*params_init)(void *params, uint64_t seed, void *storage); /* `storage` has params_size() bytes, aligned to
+                                                                       64 */
     size_t (*workspace)(const struct attn_problem *problem);
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
-    /* NULL: the kernel has no gradients. `gradients` is a struct NAME_gradients: one pointer for each learned
-       parameter (attn_param_learned), in the order of the parameters. */
+    /* The functions for gradients, or NULL. `gradients` is a struct NAME_gradients, which has a pointer for each
+       learned parameter (attn_param_learned), in the order of the parameters. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                     const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace);
-    /* NULL: the kernel has no state. */
+    /* The functions for a state, or NULL. */
     size_t (*state)(const struct attn_problem *problem);
     int (*state_init)(const struct attn_problem *problem, void *state);
     size_t (*extend_workspace)(const struct attn_problem *problem);
@@ -129,14 +134,14 @@ struct softmax_params {
     int none; /* this variant has no parameters: pass NULL */
 };
 
-/* Bytes that softmax_params_init needs for what it makes from a seed. */
+/* Returns the bytes of `storage` that softmax_params_init needs for the random arrays. */
 size_t softmax_params_size(void);
-/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to set. Returns 0. */
+/* Makes the random arrays in `storage`. Learned arrays become NULL, and the caller sets them. Returns 0 or a negative ATTN_E… */
 int softmax_params_init(struct softmax_params *params, uint64_t seed, void *storage);
-/* Bytes of workspace, to be aligned to 64, for a problem; they depend on the threads, not on the lengths.
+/* Returns the bytes of workspace, aligned to 64, for a problem; they depend on the threads, not on the lengths.
    With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
    more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Of NULL: 0. */
+   checks that they are enough. Returns 0 for NULL. */
 size_t softmax_workspace(const struct attn_problem *problem);
 /* Returns 0 or a negative ATTN_E…; enum attn_error above says what each means. Allocates nothing; the result does not depend on the number of threads. */
 int softmax_forward(const struct attn_problem *problem, const struct softmax_params *params, const float *q, const float *k, const float *v,

@@ -1,5 +1,5 @@
-/* The program that the examples share: prints the share of a text's bytes that their kernels predict, and marks
-   them. */
+/* The main function that several examples share: prints the percentage of a text's bytes that kernels predict, and
+   marks correctly predicted bytes. */
 #include "text.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
     }
     struct text_vectors t = {0};
     unsigned char *byte = read_text(argv[1], &t.length),
-                  *guess[2] = {NULL, NULL}; /* of the first predictor, and of another */
+                  *guess[2] = {NULL, NULL}; /* of the first predictor, and of the current other one */
     if (!byte) return 1;
     t.byte = byte;
     float *out = malloc(sizeof *out * HEAD_DIM * (size_t)t.length);
@@ -46,8 +46,8 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
     }
     printf("%-24s %5.1f%% of the bytes\n", "the most frequent byte", 100 * text_commonest(&t));
     for (int k = 0; k < count; k++) {
-        /* Queries are the positions from 1 on and keys the positions before the last: row r sees keys 0 to r, so
-           position i sees the positions before it. */
+        /* Queries are positions 1 to n - 1, keys are positions 0 to n - 2. Row r is the query of position r + 1, and
+           the causal mask lets it see keys 0 to r. So position i sees only positions before i. */
         const struct predictor *p = &predictor[k];
         const int error = p->attend(p->kernel, t.length - 1, t.context + HEAD_DIM, t.context, t.value, out);
         if (error) {

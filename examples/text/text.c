@@ -1,4 +1,4 @@
-/* A text as queries, keys and values, and the text with marked predictions. */
+/* Makes queries, keys and values from a text, and prints the text with its correctly predicted bytes marked. */
 #include "text.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* HEAD_DIM random signs for a byte in a role: role 0 is the value, role 1 … CONTEXT the byte that many positions
-   before. */
+/* HEAD_DIM random signs, one per bit, that represent a byte in a role. Role 0: the byte at the position itself. Role r
+   = 1 … CONTEXT: the byte r positions before. */
 static uint64_t signs(int role, unsigned char byte)
 {
     return splitmix64(splitmix64((uint64_t)role) ^ byte);
@@ -107,7 +107,7 @@ void text_show(const struct text_vectors *t, const unsigned char *guess, int lin
     if (at >= t->length) at = t->length / 2;
     for (int shown = 0; shown < lines && at < t->length;) {
         int64_t end = next_line(t, at), width = end - at;
-        if (width > 96) end = at + (width = 96); /* a long line is shown in pieces */
+        if (width > 96) end = at + (width = 96); /* a long line is split */
         int64_t printed = width;
         while (printed > 0 && (t->byte[at + printed - 1] == '\n' || t->byte[at + printed - 1] == '\r')) printed--;
         if (printed > 0) {

@@ -22,16 +22,16 @@ class Run:
     width: int = 32
     heads: int = 1
     layers: int = 1
-    kernels: str = "attnc"     # or torch: composed of its operations
+    kernels: str = "attnc"     # or "torch": attention composed of PyTorch's operations
     every: int = 100           # steps between evaluations; 0: none, only time is measured
     early: int = 0             # steps between evaluations in the first tenth
-    warmup: int = 0            # steps in which the rate rises; then it falls as a cosine. 0: it is constant
-    until: float = 0.0         # the run ends at this loss
-    most: Optional[float] = None  # the run must end below this loss
+    warmup: int = 0            # steps in which the learning rate rises; then it falls as a cosine. 0: it is constant
+    until: float = 0.0         # the run ends early when it reaches this loss
+    most: Optional[float] = None  # train.py reports FAIL if the final loss is higher
     coefficients_of: str = ""  # the run whose learned coefficients this run uses
     copied: int = 0
-    easier: Tuple[Tuple[int, int], ...] = ()  # easier tasks to learn first: length, and number of symbols to copy
-    broken: bool = False       # a control: queries and keys get no gradients
+    easier: Tuple[Tuple[int, int], ...] = ()  # easier tasks to learn first: (length, number of symbols to copy)
+    broken: bool = False       # a control experiment: queries and keys get no gradients
 
     @property
     def name(self) -> str:
@@ -48,8 +48,8 @@ SEEDS = range(1, 6)
 
 # ---- the thesis
 
-# Losses after 10,000 iterations, from the thesis. Its last comparison is missing, because its six figures cannot be
-# assigned to their variants.
+# Losses after 10,000 iterations, as published in the thesis. The six numbers of its last comparison are left out,
+# because the text does not say which variant each belongs to.
 PUBLISHED = {
     "x^2": 0.196, "x^4": 0.0199, "x^8": 4.1e-6,
     **{f"geometric {d}": loss for d, loss in enumerate((2.208, 0.180, 1.2e-5, 0.143, 4.7e-6, 0.093), 1)},
@@ -70,7 +70,7 @@ def thesis(seeds: Any = SEEDS, steps: int = 10_000) -> List[Run]:
 
 
 def thesis_time() -> List[Run]:
-    """Only time, at lengths at which it depends on the form of the kernel."""
+    """Runs that measure only time, at lengths where linear and quadratic kernels differ in speed."""
     linear = ("x^2", "geometric 1", "learned 1", "elu + 1")
     made = []
     for length, steps in (50, 60), (500, 20), (5000, 6):
@@ -120,7 +120,7 @@ def text(steps: int = 256) -> List[Run]:
 
 
 def text_time() -> List[Run]:
-    """Only time: every kind with attnc, and those that PyTorch has or that are composed of its operations."""
+    """Runs that measure only time: every variant with attnc, and some variants composed of PyTorch's operations."""
     every = causal_variants(64)
     composed = ("softmax", "polysketch random r32", "polysketch random r32 + local")
     return [Run(f"text-time-{kernels}", name, every[name], "text", length, 1, 8, TOKENS // length, 4e-3,

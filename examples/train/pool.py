@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Sequence
 from experiments import Run
 
 REFRESHES_EVERY = 1.0     # seconds, on a terminal
-SPEAKS_EVERY = 20.0       # seconds, elsewhere
+SPEAKS_EVERY = 20.0       # seconds, if standard error is not a terminal
 
 
 def clock(seconds: float) -> str:
@@ -22,7 +22,7 @@ def clock(seconds: float) -> str:
 
 
 def _child(run: Run, folder: str, text: str, pipe: Any) -> None:
-    """Runs in its own process, which also receives Ctrl-C and then saves its state."""
+    """Trains one run in a process of a pool. The process receives Ctrl-C too, and then saves its state."""
     import worker  # already loaded by the parent
 
     stopped: List[int] = []
@@ -58,7 +58,7 @@ class Pool:
         self.stopping = ""
 
     def run(self) -> bool:
-        """Whether all are done."""
+        """Runs all experiments; returns True if all are done."""
         import worker  # loads PyTorch once for all children
 
         def stop(*_: Any) -> None:
@@ -122,7 +122,7 @@ class Pool:
         return f"{run.group}/{run.variant}/{run.length}"
 
     def _left(self) -> float:
-        """Seconds, from what steps took so far."""
+        """The expected seconds until all runs are done, from the mean time of the steps so far."""
         if not self.cost:
             return float("nan")
         usual = sum(self.cost.values()) / len(self.cost)

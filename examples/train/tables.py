@@ -1,4 +1,4 @@
-"""Tables for README.md and pictures, from the CSV files of a folder."""
+"""Makes the tables of README.md, and pictures, from the CSV files of a folder."""
 from __future__ import annotations
 
 import math
@@ -79,7 +79,7 @@ def _by_context(rows: Rows, cell: Any) -> str:
 
 
 def text_bits(rows: Rows) -> str:
-    """Each column has one context and one number of steps, so that its entries can be compared."""
+    """The table of losses. A column has one context length and one number of steps, so its entries can be compared."""
     rows = [row for row in rows if row["done"] and row["loss"] is not None]
     columns = sorted({(row["length"], row["steps"]) for row in rows})
     made = []
@@ -124,7 +124,7 @@ def pictures(folder: str, into: str = "") -> None:
     into = into or folder
 
     def of(group: str, variant: str, length: int, seconds: float = 1.0, scale: float = 1.0) -> plot.Points:
-        """The longest curve of the first seed, with that many seconds per step."""
+        """The longest curve of the first seed as points (time, loss), with `seconds` per step."""
         found = [row for row in curves if (row["group"], row["variant"], row["length"]) == (group, variant, length)]
         one = min(((row["seed"], -row["of"]) for row in found), default=None)
         return [(row["step"] * seconds, row["loss"] * scale) for row in found
@@ -159,7 +159,7 @@ def pictures(folder: str, into: str = "") -> None:
 
 
 def write_all(folder: str, here: str) -> None:
-    """Writes tables into README.md, between its marks, and pictures into its folder."""
+    """Replaces the tables in README.md, which are between marks, and writes pictures to the folder of README.md."""
     path = os.path.join(here, "README.md")
     rows = results.read(os.path.join(folder, "results.csv"))
     with open(path, encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The tasks: batches from a generator, and the loss of a model on them."""
+"""The tasks: each generates batches of inputs with expected outputs; and the loss of a model on a batch."""
 from __future__ import annotations
 
 import os
@@ -22,7 +22,7 @@ Batch = Tuple[Tensor, Tensor]  # the input of the model, and the expected output
 class Task:
     symbols: int
     length: int
-    held_out = 10  # batches that a model is judged by at the end
+    held_out = 10  # the number of batches for the evaluation at the end of a run
 
     def batch(self, size: int, draw: Generator) -> Batch:
         raise NotImplementedError
@@ -64,7 +64,8 @@ class Reverse(Task):
 
 
 class Mirror(Task):
-    """Reverse for causal attention: symbols, then as many marks, at which they are predicted in reverse order."""
+    """The task of reversing, for causal attention: n symbols are followed by n marks. At the marks, the model predicts
+    the symbols in reverse order."""
     symbols = 11
 
     def __init__(self, length: int) -> None:
@@ -78,7 +79,8 @@ class Mirror(Task):
 
 
 class Induction(Task):
-    """A special symbol occurs once, and again at the end: predict the symbol that followed it the first time."""
+    """A special symbol occurs twice, the second time at the end. Predict the symbol that followed its first
+    occurrence."""
     symbols, held_out = 16, 256
 
     def __init__(self, length: int) -> None:
@@ -94,7 +96,7 @@ class Induction(Task):
 
 
 class Copying(Task):
-    """Symbols at random places among blanks; predict them in order at the marks that follow."""
+    """Symbols are at random places among blanks; marks follow. Predict the symbols in order at the marks."""
     symbols, held_out = 16, 64
 
     def __init__(self, length: int, copied: int) -> None:

@@ -45,7 +45,8 @@ def polynomial(degree: int, head_dim: int, **more: Any) -> Spec:
 
 
 def polysketch(size: int, kind: str, head_dim: int, local: int = 0) -> Spec:
-    """Degree 4 with a sketch of that size; exact inside blocks of `local` positions."""
+    """Polysketch of degree 4 with a sketch of `size` components. `local`: weights inside blocks of that many positions
+    are exact."""
     options: Dict[str, Any] = {"degree": 4, "sketch": size, "map": kind}
     return _causal({"polysketch": {**options, "local": "exact"} if local else options}, head_dim,
                    **({"block": local} if local else {}))

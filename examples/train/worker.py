@@ -1,4 +1,4 @@
-"""One run: trains its model and stores its curve. A run that was stopped continues later with the same result."""
+"""Trains the model of one run and stores its loss curve. A run that is stopped and continued gives the same result."""
 from __future__ import annotations
 
 import io
@@ -20,8 +20,8 @@ from results import record_of
 from variants import square
 
 SAVES_EVERY = 30.0  # seconds
-SAMPLES = 10         # batches averaged for a point of the curve
-LEARNED = 0.1        # the loss at which an easier task is followed by the next
+SAMPLES = 10         # a point of the curve is the mean loss of this many batches
+LEARNED = 0.1        # below this loss, a run continues with the next, harder task
 Tell = Callable[[int, float], None]
 
 
@@ -60,7 +60,7 @@ def model_of(run: Run, task: tasks.Task, spec: Any) -> nn.Module:
     def attend(layer: int) -> nn.Module:
         made = models.attention(spec, run.heads, 1000 * run.seed + layer, run.kernels)
         for name, weight in made.named_parameters():
-            if name == "coefficients":  # distributed as in the thesis
+            if name == "coefficients":  # initialised as in the thesis
                 nn.init.uniform_(weight, -50, 50)
         return _NoGradients(made) if run.broken else made
 
@@ -94,8 +94,8 @@ class Training:
         self.step, self.seconds = 0, 0.0
         self.curve: List[Dict[str, float]] = []
         self.times: List[float] = []
-        self.losses: List[float] = []  # of the last batches of the current task
-        self.begun = [0]               # the step before the start of each task
+        self.losses: List[float] = []  # the losses of the current task's last batches
+        self.begun = [0]               # for each task, the number of steps before it began
         self.final: Dict[str, float] = {}
         self.path = os.path.join(folder, "runs", run.name + ".pt")
         if os.path.exists(self.path):
@@ -107,7 +107,7 @@ class Training:
         self.optimiser.load_state_dict(kept["optimiser"])
         self.draw.set_state(kept["draw"])
         for name in self.KEPT:
-            if name in kept:  # an older checkpoint has fewer
+            if name in kept:  # checkpoints of older versions lack some names
                 setattr(self, name, kept[name])
 
     @property
@@ -126,7 +126,7 @@ class Training:
         self._record(False)
 
     def _record(self, done: bool) -> None:
-        later = self.times[len(self.times) // 4:]  # without the first steps, which load the kernel
+        later = self.times[len(self.times) // 4:]  # without the first quarter of the steps, which include loading
         made = {"done": done, "final": self.final, "step": self.step, "seconds": round(self.seconds, 3),
                 "curve": self.curve, "begun": self.begun,
                 "step_seconds": round(statistics.median(later), 6) if later else None}
@@ -153,8 +153,8 @@ class Training:
             self.times.append(took)
 
     def measure(self) -> float:
-        """Measures a point of the curve: on held-out data of the text, or on the batch that comes next in other tasks,
-        which is new."""
+        """Adds a point to the curve: the loss on held-out data of the text. In other tasks every batch is new, so the
+        mean loss of the last batches is taken."""
         if isinstance(self.task, tasks.Text):
             found = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out // 4)
         else:

@@ -1,5 +1,5 @@
-/* attnc check: the gradients of the compiled kernel. All of them are compared with the interpreter's; then subsets of
-   them are requested, which must have the same bits. */
+/* attnc check: the gradients of the compiled kernel. A call for all gradients is compared with the interpreter's
+   gradients. Then calls for some of the gradients must return the same bits. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
@@ -9,17 +9,16 @@
 
 enum {
     FEW_LEARNED = 8
-}; /* the maximum number of learned parameters per sample whose gradients are requested one at a
-      time */
+}; /* the maximum number of calls per sample that request the gradient of one learned parameter */
 
-/* The gradients of a sample: of a call for all of them, and of a call for some. */
+/* The gradients of a sample that backward returns: `all` in a call for all gradients, `some` in a later call. */
 struct derived {
     const struct gradients *g;
     void *all[MAX_TENSORS], *some[MAX_TENSORS];
     size_t bytes[MAX_TENSORS];
     enum attn_dtype dtype[MAX_TENSORS];
     int input[MAX_TENSORS],
-        learned[MAX_TENSORS]; /* the index of the input (q, k, v) or learned parameter of each gradient; -1: none */
+        learned[MAX_TENSORS]; /* the gradient is with respect to this input (q, k, v) or learned parameter; -1: not */
     int of_params;
 };
 
@@ -29,7 +28,7 @@ static bool allocate(struct derived *x, const struct kernel_arrays *arrays, cons
     *x = (struct derived){.g = g};
     for (int a = 0; a < g->outputs; a++) {
         const int number = kernel_array_find(arrays, g->of[a].name);
-        int before = 0; /* gradients in the same place */
+        int before = 0; /* the number of earlier gradients of the same kind, inputs or parameters */
         x->input[a] = x->learned[a] = -1;
         if (number < 0) return false;
         const struct kernel_array *const array = &arrays->array[number];
@@ -55,7 +54,7 @@ static void release(struct derived *x)
     }
 }
 
-/* Calls backward for the `wanted` gradients and writes them to `into`. */
+/* Calls backward for the gradients a with wanted[a], which it writes to into[a]. */
 static int call(const struct called *forward, const struct attn_problem *problem, const struct derived *x,
                 const void *dout, const bool *wanted, void *const *into)
 {
@@ -79,7 +78,7 @@ static int call(const struct called *forward, const struct attn_problem *problem
     return error;
 }
 
-/* Records the largest error of all gradients relative to each element's tolerance. */
+/* Records the largest error of any gradient, relative to the tolerance of its element. */
 static void judge(int sample, const struct derived *x, struct worst *worst)
 {
     const struct gradients *g = x->g;
@@ -96,9 +95,11 @@ static void judge(int sample, const struct derived *x, struct worst *worst)
         }
 }
 
-/* Chooses the gradients of call `number`. First dq, dk and dv, one per call. If there are learned parameters, then some
-   of them, one per call and others in each sample; then all learned parameters; then dq, dk, dv together. Returns false
-   after the last call. */
+/* Chooses the gradients to request in call `number`. Returns false after the last call. The calls are for
+   - dq, dk and dv, one per call;
+   - if there are learned parameters: up to FEW_LEARNED of them, one per call and other ones in each sample;
+   - then all learned parameters;
+   - then dq, dk and dv together. */
 static bool choose(const struct derived *x, int number, int sample, bool *wanted)
 {
     const int alone = x->of_params < FEW_LEARNED ? x->of_params : FEW_LEARNED;
@@ -113,7 +114,8 @@ static bool choose(const struct derived *x, int number, int sample, bool *wanted
     return number < 3 + (alone ? alone + 2 : 0);
 }
 
-/* Every second call for some of the gradients, from call `first` on, with varying numbers of threads. */
+/* Makes every second call of those that `choose` lists, beginning with call `first`, with varying numbers of threads.
+   Sets *alike to false after reporting a gradient whose bits differ from those of the call for all gradients. */
 static int try_some(struct checking *c, const struct called *forward, const struct attn_problem *problem, int sample,
                     struct derived *x, const void *dout, int first, bool *alike)
 {
@@ -140,7 +142,8 @@ static int try_some(struct checking *c, const struct called *forward, const stru
     return error;
 }
 
-/* The gradients of a sample, with the values that forward saved and without. These two may differ by rounding. */
+/* Checks the gradients of a sample twice: with the values that forward has saved, and without. The gradients of the two
+   calls may differ by rounding. */
 static int check_sample(struct checking *c, const struct called *forward, int sample, struct derived *x,
                         struct worst *worst, bool *alike)
 {

@@ -1,4 +1,4 @@
-/* attnc check: a call of forward of the compiled kernel on a sample, with its arrays as the kernel stores them. */
+/* attnc check: calls forward of the compiled kernel on a sample, whose arrays are converted to the kernel's types. */
 #include "check.h"
 #include "../../host/host.h"
 
@@ -40,7 +40,7 @@ double check_result_at(const void *result, int64_t k, enum attn_dtype dtype)
 
 void check_set_array(struct called *x, const struct sample *s, int t, void *array)
 {
-    int before = 0; /* tensors are in the order of arguments, and of parameters */
+    int before = 0; /* tensors have the order of arguments and of parameters, so t is number `before` of its kind */
     for (int k = 0; k < t; k++) before += s->array[k]->place == s->array[t]->place;
     if (s->array[t]->place == PLACE_ARGUMENT)
         x->input[before] = array;
@@ -48,7 +48,7 @@ void check_set_array(struct called *x, const struct sample *s, int t, void *arra
         memcpy(x->params + x->kernel->param[before].offset, &array, sizeof array);
 }
 
-/* Creates the sample's arrays, and the pointers to them that the kernel expects. */
+/* Converts the sample's arrays to the kernel's types, and sets the pointers to them that the kernel expects. */
 static int place_arrays(struct called *x, const struct sample *s)
 {
     for (int t = 0; t < s->tensors; t++) {

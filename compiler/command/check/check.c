@@ -1,7 +1,9 @@
-/* attnc check compares the source graph in the float64 interpreter with the interpreter after every pass and with the
-   compiled kernel. The arrays are random; their sizes are several awkward ones or those of --lengths. Gradients are
-   compared in the same way, after central differences have confirmed the interpreter's. Prints a verdict and the
-   failures, with --verbose every result. */
+/* attnc check: the command. The expected values are those of the spec's first graph in the float64 interpreter, for
+   random arrays. It compares with them
+   - the interpreter's values of each program after every pass (passes.c),
+   - the compiled kernel (kernel.c),
+   - the gradients of both, after central differences have confirmed the interpreter's gradients (gradients.c).
+   The problem sizes are a few that are not multiples of tiles, or those of --lengths. */
 #include "check.h"
 #include "../command_line.h"
 #include "../../bench/bench.h"
@@ -21,12 +23,14 @@ static const struct problem_size sizes[] = {
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
-/* MAX_PAIRS, MAX_KEYS, MAX_HEADS: limits of the sizes that --lengths and --heads give the interpreter. FEW_QUERIES: the
-   number of queries if there are too many pairs, and for lengths up to LONGEST from which a kernel uses another
-   version. */
+/* - MAX_PAIRS, MAX_KEYS, MAX_HEADS: limits of problem sizes, because the interpreter is slow.
+   - FEW_QUERIES: the number of queries if there would be more than MAX_PAIRS pairs, and of problems that are added for
+     lengths at which the kernel changes to another version.
+   - LONGEST: the maximum length of such an added problem. */
 enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
-/* A few ids per sequence, both positive and negative: in runs, as in packed documents, or in any order. */
+/* Fills an array of ids, a few different ones per sequence, with negative ids among them. `sorted`: ids ascend, as in
+   packed documents; otherwise they have any order. */
 static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uint64_t *state)
 {
     for (int64_t b = 0; b < batch; b++) {
@@ -39,8 +43,8 @@ static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uin
     }
 }
 
-/* The values are exact in f32 and, for inputs, in the storage type, so that the kernel gets the same ones. Weights are
-   near 1, biases near 0, and learned matrices preserve the size of a row. */
+/* Fills the arrays of a sample. All values are exact in the kernel's types, so the interpreter and the kernel get equal
+   values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. */
 static void fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state)
 {
     const struct graph *const g = p->graph;
@@ -69,7 +73,8 @@ static void fill(struct sample *s, const struct unit *p, const struct problem_si
     }
 }
 
-/* True if a copy rounds f32 to bf16 before a product: weights, or features and states of a linear form. */
+/* Returns whether the loops round f32 numbers to bf16 before a product. These are weights, or features and states of a
+   linear form. */
 static bool rounds(const struct loops *l, const struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -80,13 +85,14 @@ static bool rounds(const struct loops *l, const struct stmt *s)
     return false;
 }
 
-/* The tolerance of each row of the result in f32 is the sum of
-   - 2e-6 of the row's scale, which is the result with |v| in place of v;
-   - 4 times the largest change if every input moves by half an ulp and every operation is rounded to f32. This is as
-     large as the terms if they cancel, in the row or in its denominator;
-   - the loss by underflow. It is doubled for a linear form; in f64 it is multiplied by 2^-29. Weights that are rounded
-     to bf16 add 2^-8 of the scale, in a linear form also 2^-12, because it splits numbers into two terms of bf16. Short
-     rows get more perturbations, because all of four numbers may happen to change by little. */
+/* Sets the tolerance of each row of the output, a sum of
+   - 2e-6 of the scale of the row, which is the output with |v| in place of v;
+   - 4 times the largest change of the row if every input but v moves by half an ulp and every operation is rounded to
+     f32. The change is large if terms cancel, in the row or in its denominator;
+   - if weights are rounded to bf16, 2^-8 of the scale; in a linear form also 2^-12 of it, because the form splits
+     numbers into terms of bf16;
+   - the error by underflow.
+   The first two are doubled for a linear form, and multiplied by 2^-29 for f64. */
 static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
                                 const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
@@ -97,7 +103,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     const int64_t tries = check_tries(s->out.row);
     uint64_t noise = *state;
     const double lost = check_lost(s, g->module->dtype, size);
-    for (int64_t try = 0; try <= tries; try++) { /* number 0 is for the scale */
+    for (int64_t try = 0; try <= tries; try++) { /* number 0 computes the scale, the others perturb */
         struct tensor in[MAX_TENSORS];
         for (int t = 0; t < s->tensors; t++) {
             in[t] = s->tensor[t];
@@ -133,14 +139,15 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
 
 /* ---- the sizes ---- */
 
-/* The number of sequences of problem `number`: 2, 3 and 1 in turn, or fewer if there would be too many keys. */
+/* Returns the number of sequences of problem `number`: 2, 3 and 1 in turn, but at most MAX_KEYS keys in all. */
 static int64_t batch_of(int number, int64_t keys)
 {
     const int64_t most = MAX_KEYS / keys, batch = 1 + (number + 1) % 3;
     return batch < most ? batch : most;
 }
 
-/* Reads --lengths and --heads. The interpreter visits every pair, so lengths with many keys get few queries. */
+/* Sets the problem sizes from --lengths and --heads, or the default ones. A length with many keys gets few queries,
+   because the interpreter visits every pair of query and key. */
 static bool read_sizes(const struct options *o, struct arena *arena, struct problem_size **size, int *count)
 {
     struct lengths lengths;
@@ -174,8 +181,7 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
     return true;
 }
 
-/* If --lengths is given, lengths that the spec does not allow are an error; default lengths are reduced to the allowed
-   ones. */
+/* Limits problem sizes to the spec's maximum length. Returns false after an error if --lengths exceeds that maximum. */
 static bool fit_sizes(const struct checking *c)
 {
     const int64_t most = c->p->spec->max_length;
@@ -188,7 +194,8 @@ static bool fit_sizes(const struct checking *c)
     return true;
 }
 
-/* Adds a few queries at every length, up to a limit, from which the kernel uses another version. */
+/* Adds a problem with FEW_QUERIES queries for each length, up to LONGEST, at which the kernel changes to another
+   version. */
 static bool add_sizes(struct checking *c, const struct problem_size *size, int count)
 {
     const struct unit *p = c->p;
@@ -235,7 +242,7 @@ static void say_verdict(const struct checking *c)
 
 /* ---- the command ---- */
 
-/* Makes random arrays and computes the expected result. */
+/* Fills sample n with random arrays, and computes the expected output and the tolerance. */
 static enum status make_sample(const struct checking *c, int n, bool rounded, uint64_t *state)
 {
     const struct unit *p = c->p;
@@ -260,7 +267,7 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     for (int64_t r = 0; r < rows; r++) largest[r] = check_largest(s->out.expected + r * s->out.row, s->out.row);
     if (!wrong) wrong = find_allowed(s, g, c->linear, rounded, &c->size[n], state, p->arena);
     if (!wrong && p->spec->dtype == DTYPE_F64)
-        check_add_rounding(c, n, s->allowed); /* the interpreter computes in doubles, too, so its own rounding counts */
+        check_add_rounding(c, n, s->allowed); /* f64: the interpreter's rounding errors are as large as the kernel's */
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     return wrong ? STATUS_MACHINE : STATUS_DONE;
 }

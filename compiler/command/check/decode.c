@@ -1,5 +1,5 @@
-/* attnc check: the compiled kernel's extend. It gets the sequences of a sample in pieces, and its output is compared
-   with the expected rows. */
+/* attnc check: the compiled kernel's extend. Calls of extend append the sequences of a sample in pieces, and their
+   output is compared with the expected output of forward. A piece is the tokens that one call appends. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
@@ -10,15 +10,15 @@
    piece. */
 enum { MAX_PAIRS_EXTENDED = 1 << 20, MAX_PIECE = 40 };
 
-/* A batch of sequences that grow. Every piece is copied, because the sequences may have different lengths. */
+/* A batch of sequences that calls of extend append to a state. Each piece is copied to separate arrays, because the
+   sequences of a batch may get different numbers of tokens. */
 struct growth {
     struct called *forward;
     const struct sample *sample;
     const struct kernel_array *out;
     struct attn_problem p;
-    void *state, *piece[MAX_TENSORS], *of_out, *result; /* pieces of the sample's tensors, and of out */
-    int64_t *at, *tokens; /* for each sequence: its length, and the number of tokens that the call
-appends */
+    void *state, *piece[MAX_TENSORS], *of_out, *result; /* pieces of the sample's tensors; a piece of out; all of out */
+    int64_t *at, *tokens; /* for each sequence, its length so far, and the number of tokens in the piece */
 };
 
 static int64_t heads_of(const struct attn_problem *p, const struct kernel_array *a)
@@ -31,8 +31,8 @@ static size_t row_bytes(const struct kernel_array *a)
     return (size_t)array_row_elements(a) * attn_dtype_size(kernel_dtype(a->dtype));
 }
 
-/* Copies the rows of a piece from the array of the whole sequence, or (`back`) into it. The sample has queries only for
-   the last tokens; earlier tokens use one of these queries, and their output is ignored. */
+/* Copies rows from the array `whole` of all tokens to a piece, or, if `back`, from the piece to `whole`. A sample has
+   queries only for the last tokens. Earlier tokens use one of these queries, and their output is ignored. */
 static void copy_rows(const struct growth *x, const struct kernel_array *a, void *piece, void *whole, bool back)
 {
     const struct attn_problem *p = &x->p;
@@ -51,7 +51,7 @@ static void copy_rows(const struct growth *x, const struct kernel_array *a, void
             }
 }
 
-/* Copies the next tokens of all arrays that have a row for each token. Returns 0 or ATTN_EMEMORY. */
+/* Copies the next piece of each array that has a row per token. Returns 0 or ATTN_EMEMORY. */
 static int take_pieces(struct growth *x)
 {
     const struct sample *const s = x->sample;
@@ -77,7 +77,8 @@ static void free_pieces(struct growth *x)
     attn_free(x->of_out);
 }
 
-/* Draws the number of tokens that each sequence gets. Returns the maximum; 0 if all sequences are complete. */
+/* Draws the number of tokens of each sequence in the next piece, the same for all sequences if `alike`. Returns the
+   maximum; 0 if all sequences are complete. */
 static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
 {
     const int64_t n = x->p.n_k, most = n < MAX_PIECE ? n : MAX_PIECE;
@@ -94,7 +95,7 @@ static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
     return longest;
 }
 
-/* Appends the whole sequences in pieces. */
+/* Appends all tokens of the sequences, piece by piece. Returns 0 or ATTN_E…. */
 static int grow(struct growth *x, bool alike, uint64_t *state)
 {
     const struct attn_kernel *const kernel = x->forward->kernel;
@@ -116,7 +117,8 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
     return error;
 }
 
-/* Appends the sequences of one sample, in equal pieces if `alike`; the output is in x->result. */
+/* Allocates the arrays for one sample and appends its sequences. `alike`: all sequences of a piece have equally many
+   tokens. The output is x->result. */
 static int grow_once(struct checking *c, struct called *forward, int sample, bool alike, uint64_t *state,
                      struct growth *x)
 {
@@ -141,7 +143,8 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     return error;
 }
 
-/* True if the queries belong to the last keys and there are not too many pairs. */
+/* Returns whether extend can be checked for this size: the queries belong to the last keys, and there are at most
+   MAX_PAIRS_EXTENDED pairs. */
 static bool grows(const struct problem_size *size)
 {
     const int64_t most = MAX_PAIRS_EXTENDED / size->batch / size->kv_heads / size->members / size->n_k;
@@ -165,8 +168,7 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
                *allowed = arena_alloc(c->p->arena, (size_t)rows * sizeof *allowed);
         for (int64_t e = 0; e < s->out.elements && !error; e++) out[e] = check_result_at(x.result, e, kernel->dtype);
         for (int64_t r = 0; r < rows; r++)
-            allowed[r] = s->allowed[r] * (c->linear ? 1 : 2); /* sums over pieces add
-                                                                 rounding errors */
+            allowed[r] = s->allowed[r] * (c->linear ? 1 : 2); /* adding sums over pieces has rounding errors */
         attn_free(x.result);
         check_call_end(&forward);
         if (error) {

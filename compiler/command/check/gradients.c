@@ -1,5 +1,5 @@
-/* attnc check: the expected gradients of a sample. The interpreter evaluates the derivative of the graph, and central
-   differences of the interpreter's forward confirm it. */
+/* attnc check: the expected gradients of a sample. The interpreter evaluates the graph of the gradients. Central
+   differences of the interpreter's forward confirm these gradients. */
 #include "check.h"
 #include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
@@ -12,11 +12,12 @@ struct evaluation {
     const struct unit *p;
     const struct graph *g;
     const struct problem_size *size;
-    struct tensor tensor[MAX_TENSORS + 2]; /* those of the sample, out, dout */
+    struct tensor tensor[MAX_TENSORS + 2]; /* the tensors of the sample, then out and dout */
     int tensors;
 };
 
-/* The gradients at the current arrays; `noise`: with all operations rounded to f32 at random. */
+/* Computes the gradients for the current arrays. `noise`: NULL, or the state of random numbers, with which each
+   operation is rounded to f32 up or down. */
 static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
 {
     const struct tensor *in = x->tensor;
@@ -28,7 +29,8 @@ static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
                  : graph_eval(x->g, x->size, in, x->tensors + 2, out);
 }
 
-/* The sum of out * dout after array t moved along the direction, and the sum of the absolute values of its terms. */
+/* Sets *sum to the sum of out * dout after array t has moved by `by` times `direction`, and *sizes to the sum of the
+   absolute values of its terms. `moved`, `out`: memory for the array and for out. */
 static const char *sum_at(const struct evaluation *x, int t, const struct sample *s, const double *direction, double by,
                           double *moved, double *out, double *sum, double *sizes)
 {
@@ -46,8 +48,8 @@ static const char *sum_at(const struct evaluation *x, int t, const struct sample
     return wrong;
 }
 
-/* Compares the gradient with respect to array t with a central difference along a random direction. Records no
-   difference near a kink, where two step sizes disagree. */
+/* Compares the gradient with respect to array t with a central difference along a random direction, and updates *share,
+   the largest error. Where two step sizes disagree, as near a kink of max(x, 0), nothing is compared. */
 static const char *difference(const struct evaluation *x, int t, const struct sample *s, const double *gradient,
                               uint64_t *state, struct arena *arena, double *share)
 {
@@ -70,16 +72,16 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     }
     if (wrong) return wrong;
     const double first = (4 * slope[1] - slope[0]) / 3, second = (4 * slope[2] - slope[1]) / 3;
-    sizes += 1e-4 * terms; /* a difference is only as accurate as the two sums that it is computed from */
+    sizes += 1e-4 * terms; /* the sums that the difference is computed from have rounding errors, too */
     if (sizes > 0 && fabs(first - second) <= 1e-6 * sizes) *share = fmax(*share, fabs(along - second) / sizes);
     return NULL;
 }
 
-/* Computes the scale of the gradients (struct gradients, `scaled`). */
+/* Sets g->scaled, and computes `scale`: the gradients for these inputs. */
 static const char *scale_of(const struct evaluation *x, const struct sample *s, struct gradients *g,
                             struct arena *arena, double *scale)
 {
-    struct tensor in[SCALED + MAX_TENSORS]; /* of tensors with the same name the first counts */
+    struct tensor in[SCALED + MAX_TENSORS]; /* the interpreter takes the first of two tensors with the same name */
     g->scaled[0] = (struct tensor){"out", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
     g->scaled[1] = (struct tensor){"dout", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
     for (int64_t k = 0; k < s->out.elements; k++) g->scaled[1].data[k] = fabs(g->dout[k]);
@@ -93,11 +95,13 @@ static const char *scale_of(const struct evaluation *x, const struct sample *s, 
     return graph_eval(x->g, x->size, in, SCALED + s->tensors, scale);
 }
 
-/* Completes the tolerance of each gradient in f32, the sum of
-   - 4 times the largest change if every input moves by half an ulp and every operation is rounded to f32 (already set);
-   - 4e-6 of the largest gradient plus the element's scale, more if inputs are rounded to 16 bits, as out is before its
-     product with dout;
-   - the loss by underflow. In f64 the first two are multiplied by 2^-29. */
+/* Completes the tolerance of each element of the gradients, a sum of
+   - 4 times its largest change if every input moves by half an ulp and every operation is rounded to f32. The caller
+     has set x->allowed to this term;
+   - 4e-6 of the size, which is the largest gradient plus the element's scale. With 16-bit types also 2^-5 (bf16) or
+     2^-8 (f16) of the size, because out is rounded before its product with dout;
+   - the error by underflow, `lost`.
+   For f64 the first two are multiplied by 2^-29, and 1e-13 of the size is added. */
 static void set_base(struct gradients *x, const double *scale, double lost, enum dtype dtype)
 {
     const double rounding = dtype == DTYPE_BF16 ? 0x1p-5 : dtype == DTYPE_F16 ? 0x1p-8 : 0;
@@ -111,8 +115,8 @@ static void set_base(struct gradients *x, const double *scale, double lost, enum
     }
 }
 
-/* Records the largest change in each row; short rows share the maximum of several rows, because a single element may
-   happen to change by little even if its terms cancel. */
+/* Updates x->rounding with the gradients `moved`, which were computed with rounding. Several short rows share their
+   largest change, because a single element may change by little by chance even if its terms cancel. */
 static void note_rounding(struct gradients *x, const double *moved)
 {
     int64_t first = 0;
@@ -129,16 +133,16 @@ static void note_rounding(struct gradients *x, const double *moved)
     }
 }
 
-/* The measure of a pass's errors in a row is the sum of
-   - the largest gradient;
-   - the largest scale;
-   - 2^24 times the change by rounding to 24 bits, which estimates the size of terms that cancel. */
+/* Sets the measure of each row, which errors of passes are relative to. The measure is the sum of
+   - the largest gradient in the row;
+   - the largest scale in the row;
+   - 2^24 times the change by rounding to f32, which has 24 bits. This estimates the size of terms that cancel. */
 static void set_measures(struct gradients *x, const double *scale, struct arena *arena)
 {
     int64_t at = 0;
     for (int a = 0; a < x->outputs; at += x->of[a++].elements) {
         struct wanted *w = &x->of[a];
-        if (w->row < 1) continue; /* it is empty */
+        if (w->row < 1) continue; /* the array is empty */
         double *measure = arena_alloc(arena, (size_t)(w->elements / w->row) * sizeof *measure);
         w->expected = x->expected + at;
         for (int64_t e = 0; e < w->elements; e += w->row)

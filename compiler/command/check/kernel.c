@@ -1,5 +1,4 @@
-/* attnc check: the compiled kernel. Its result, its extend and its gradients are compared with those of the
-   interpreter. */
+/* attnc check: compiles the kernel and compares its forward, extend and backward with the interpreter's values. */
 #include "check.h"
 #include "../../driver/driver.h"
 #include "../../host/host.h"

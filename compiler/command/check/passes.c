@@ -1,7 +1,7 @@
-/* attnc check: the interpreter after every pass of every program: of forward and of each part of the gradients.
-   Programs also leave arrays for each other, such as saved row maxima or sums of one part for the next. The expected
-   value of such an array is that of the first program that has it, right after `differentiate`, and all later programs
-   get this value. So a difference is due to the pass and the part that it is reported for. */
+/* attnc check: the interpreter's values of forward and of each part of backward after every pass.
+   Parts also compute arrays that later parts read, such as saved row maxima. The expected value of such an array is the
+   value in the first part that computes the array, right after the pass `differentiate`. All later programs read this
+   expected value. So a difference is due to the pass and the part that it is reported for. */
 #include "check.h"
 #include "../../driver/driver.h"
 #include "../../pass/pass.h"
@@ -13,25 +13,25 @@
 #include <math.h>
 #include <string.h>
 
-/* The tolerance of a pass: PASS_MAX of a row's measure, plus ROUNDINGS times the row's change if operations are rounded
-   up instead of down. */
+/* The tolerance of a row after a pass is PASS_MAX times the measure of the row, plus ROUNDINGS times the change of the
+   row if operations are rounded up instead of down. */
 static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
 
-/* A program: a graph before `lower`, loops after it. */
+/* A program: a graph before the pass `lower`, and loops after it. The other member is NULL. */
 struct either {
     const struct graph *graph;
     const struct loops *loops;
 };
 
-/* An array that programs of one form read or leave, for one sample. scale: its value for the inputs of the gradients'
-   scale (check.h); NULL: the expected value. */
+/* An array that parts of one form (quadratic or linear) pass to later parts, with its expected value for one sample.
+   scale: the array's value for the inputs of the scale (check.h); NULL: the expected value is used. */
 struct known {
     struct known *next;
     struct wanted array;
     double *scale;
 };
 
-/* A program that was compared, with the result. */
+/* The result of comparing a program. */
 struct judged {
     struct judged *next;
     const char *hash;
@@ -42,12 +42,13 @@ struct judged {
 struct checking_passes {
     struct checking *c;
     struct arena *arena;
-    struct known **known[2]; /* by form and sample */
+    struct known **known[2]; /* known[linear form][sample] */
     struct judged *judged;
-    const char *of;             /* the name of the part of the gradients; NULL: forward */
-    const struct graph *before; /* the graph that this program is compared with; NULL: none yet */
-    bool first; /* parts are run only up to `differentiate`; arrays that a part leaves for others are only confirmed
-                   later, by the gradients that are computed from them */
+    const char *of;             /* the name of the part of backward; NULL: forward */
+    const struct graph *before; /* the program before the passes: the spec's first graph, or, for a part of backward,
+                                   the graph right after `differentiate`; NULL: that pass has not run yet */
+    bool first; /* first round: parts run only up to `differentiate`, to get the expected values of arrays for later
+                   parts. The gradients that are computed from these arrays confirm them later */
     bool said;
 };
 
@@ -57,7 +58,7 @@ static struct either program_after(const struct compilation *k, const struct pas
     return (struct either){.graph = graph ? k->graph : NULL, .loops = graph ? NULL : k->loops};
 }
 
-/* Finds the next output of a program; *at starts at 0. Returns false if there are no more. */
+/* Sets `out` to the next output of a program and advances *at, which begins as 0. Returns false after the last one. */
 static bool next_output(const struct either *p, int *at, const struct problem_size *size, struct wanted *out)
 {
     if (p->graph) {
@@ -87,8 +88,8 @@ static struct known *note(struct checking_passes *x, bool linear, int sample, st
     return x->known[linear][sample] = k;
 }
 
-/* Evaluates the outputs of a program, one after the other in the arena; `scale`: for the inputs of the gradients'
-   scale. */
+/* Evaluates the outputs of a program, and sets *out to their elements, one output after the other. `scale`: for the
+   inputs of the scale (check.h) instead of those of the sample. */
 static const char *evaluate(const struct checking_passes *x, const struct either *p, bool linear, int sample,
                             bool scale, struct arena *arena, double **out)
 {
@@ -100,8 +101,8 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     int tensors = SCALED + s->tensors + 1;
     for (int at = 0; next_output(p, &at, size, &output);) all += output.elements;
     for (const struct known *k = first; k; k = k->next) tensors++;
-    struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in); /* of tensors with the same name the first
-                                                                             counts */
+    struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in); /* the interpreter takes the first of two
+                                                                             tensors with the same name */
     tensors = 0;
     for (int n = 0; n < SCALED && scale; n++) in[tensors++] = s->gradients->scaled[n];
     for (int n = 0; n < s->tensors; n++) in[tensors++] = s->tensor[n];
@@ -112,7 +113,8 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     return p->graph ? graph_eval(p->graph, size, in, tensors, *out) : loops_eval(p->loops, size, in, tensors, *out);
 }
 
-/* Records the values of outputs that are not known yet. Each such array counts as one row. */
+/* Records the values of outputs that have no expected value yet as their expected values. Errors in such an array are
+   relative to the whole array, as if it were one row. */
 static const char *note_new(struct checking_passes *x, const struct either *p, bool linear, int sample,
                             const double *out, struct arena *arena)
 {
@@ -137,8 +139,8 @@ static const char *note_new(struct checking_passes *x, const struct either *p, b
     return wrong;
 }
 
-/* Adds to each row of an array `times` times the row's change if operations are rounded up instead of down. If terms
-   cancel, the row consists mostly of rounding errors, which a pass may change by reordering a sum. */
+/* Adds to row[r] `times` times the change of row r of an array if operations are rounded up instead of down. If terms
+   cancel, a row consists mostly of rounding errors, which differ after a pass that reorders a sum. */
 static void add_rounding(const struct checking_passes *x, const struct either *p, bool linear, int sample, double times,
                          const struct wanted *of, double *row)
 {
@@ -163,7 +165,7 @@ static void add_rounding(const struct checking_passes *x, const struct either *p
     arena_free(arena);
 }
 
-/* True if rounding explains the differences in the array. */
+/* Returns whether rounding errors explain the differences of `got` from the expected value of an array. */
 static bool explained(const struct checking_passes *x, const struct either *p, bool linear, int sample,
                       const struct wanted *of, const double *got, struct arena *arena)
 {
@@ -177,7 +179,7 @@ static bool explained(const struct checking_passes *x, const struct either *p, b
     return beyond.share <= 1;
 }
 
-/* Compares the program's outputs for a sample with the expected ones. */
+/* Compares a program's outputs for one sample with their expected values. Returns NULL, or the reason of a failure. */
 static const char *judge(struct checking_passes *x, const struct either *p, bool linear, int sample,
                          struct judged *judged)
 {
@@ -204,7 +206,7 @@ static const char *judge(struct checking_passes *x, const struct either *p, bool
     return wrong;
 }
 
-/* Programs of equal text have equal values, also in different compilations. */
+/* Returns a hash of the text of a program. Programs with the same text have the same values, in any compilation. */
 static const char *hash_of(const struct either *p, bool linear, struct arena *arena)
 {
     struct text t = {0};
@@ -218,7 +220,8 @@ static const char *hash_of(const struct either *p, bool linear, struct arena *ar
     return hash;
 }
 
-/* Compares the program, or finds the earlier result of an equal one; NULL after a message. */
+/* Returns the result of comparing a program, or the earlier result of a program with the same text. NULL: it has
+   reported an error. */
 static const struct judged *judge_once(struct checking_passes *x, const struct compilation *k, const struct pass *pass)
 {
     const struct checking *c = x->c;
@@ -238,7 +241,7 @@ static const struct judged *judge_once(struct checking_passes *x, const struct c
     return wrong ? NULL : j;
 }
 
-/* Prints the heading of a program once. */
+/* Prints the heading of a compilation, unless it has been printed. */
 static void say_program(struct checking_passes *x, const struct compilation *k)
 {
     const struct checking *c = x->c;
@@ -281,7 +284,7 @@ static void check_parts(struct checking_passes *x)
     const struct unit *p = x->c->p;
     for (int k = 0; k < p->backwards && x->c->good; k++) {
         const struct compilation *part = p->backward[k].c;
-        bool before = !part; /* a form may be listed for several lengths */
+        bool before = !part; /* the list has a part once for each range of lengths that uses it */
         for (int n = 0; n < k; n++) before |= p->backward[n].c == part;
         if (!before) check_program(x, part, unit_part_name(p, part));
     }

@@ -1,4 +1,4 @@
-/* attnc check: arrays are compared with their expected values, and results are printed. */
+/* attnc check: compares arrays with their expected values, and prints the results. */
 #include "check.h"
 #include "../../support/support.h"
 
@@ -59,8 +59,8 @@ double check_lost(const struct sample *s, enum dtype dtype, const struct problem
     return (dtype == DTYPE_F64 ? DBL_MIN : (double)FLT_MIN) * largest * (double)(size->n_q + size->n_k);
 }
 
-/* The minimum error of a number that was rounded to `got`: rounding to a 16-bit type changes it by up to half a unit in
-   the last place. */
+/* Returns the error of `got`, without the part that rounding to `stored` explains: half a unit in the last place of a
+   16-bit type. */
 static double off_by(double got, double expected, enum dtype stored)
 {
     bool bf16 = stored == DTYPE_BF16;
@@ -77,7 +77,7 @@ void check_worst(const struct wanted *w, int sample, const double *got, const do
     for (int64_t k = 0; k < w->elements; k++) {
         double d = got[k] == w->expected[k] ? 0 : off_by(got[k], w->expected[k], stored), row = of_row[k / w->row];
         if (d == 0) continue;
-        d = row > 0 && d <= DBL_MAX ? d / row : INFINITY; /* a NaN becomes infinite, too */
+        d = row > 0 && d <= DBL_MAX ? d / row : INFINITY; /* an error of NaN also becomes infinite */
         if (d > worst->share) *worst = (struct worst){d, got[k], sample, k, w};
     }
 }

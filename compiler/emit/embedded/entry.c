@@ -1,67 +1,70 @@
-/* This file is the template for the choice of a version and for the entry points. attnc fills it in as it fills in
-   kernel.c, and it is tested in the same way. */
+/* Template of the C that chooses a version of a kernel, and of the kernel's entry points. attnc fills it in as it fills
+   in kernel.c; tests/unit/test_entry.c compiles both.
+   - version: the code of the kernel for one target and one algorithm.
+   - task: the work that a thread takes at a time.
+   - part of backward: loops that compute some of the gradients. struct part (kernel.c) is something else. */
 
-/* ==== which of them this machine runs ==== */
+/* ==== which version this machine runs ==== */
 struct version {
-    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
 #if PHASES
-    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
 #endif
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
 #if BACKWARD
     int of_keys; /* a task is a tile of keys */
-    int saves;   /* stores the numbers of each row that backward needs */
-    int (*wanted)(const struct call *); /* whether a call wants an output of this part; NULL: the part always runs */
+    int saves;   /* forward stores for each query the values that backward needs */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
 #if IDLE
-    int idle; /* there is nothing to compute */
+    int idle; /* the part has nothing to compute */
 #endif
 #if TOTALS
-    int units;      /* slices of the rows, each of which is a task; 0: tasks are tiles or heads */
-    int unit_heads; /* a slice is of 0: all heads, 1: one key/value head, 2: one query head */
+    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
+    int unit_heads; /* a slice has rows of 0: all heads, 1: one key/value head, 2: one query head */
 #endif
 #endif
 #if IN_ORDER
-    int in_order; /* the tiles of a head add to shared sums in the order of the tiles */
+    int in_order; /* the tiles of a head add to shared sums, one tile after the other */
 #endif
 #if FAR_QUERIES
     int64_t apart; /* the distance between neighbouring queries of a task, in positions */
 #endif
 #if PHASES
-    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 #if IDS
-    int any_order; /* keys can have their ids in any order */
+    int any_order; /* the ids of the keys may be in any order */
 #endif
 #endif
 #if CARRIED
-    int64_t chunk; /* keys that a state sums at a time */
-    size_t kept; /* bytes of a state for each head */
+    int64_t chunk; /* the sums of a state grow by this number of keys at a time */
+    size_t kept; /* bytes of the sums of one head */
 #if FOLDS
-    void (*join)(const struct call *, int64_t, unsigned char *); /* for one task, adds another state to the state */
+    void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
     size_t join_work;                                            /* bytes of workspace for `join` */
 #endif
 #endif
 };
 
 #if BY_SCHEDULE
-/* The version depends on the number of keys; the schedule gives the limits. */
+/* The version depends on the number of keys; the limits are from `schedule:` in the spec. */
 #elif BY_FORM
-/* The version depends on the number of keys. The linear form takes less work if there are many keys. */
+/* The version depends on the number of keys: with many keys, the linear form takes less work. */
 #endif
 #if FEW
 /* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
    lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
-   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
 INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
 {
     enum { MANY_KEYS = 1024 };
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
-/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
-   queries of all heads that share keys. */
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
+   is small, the version has keys in the lanes. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #else
 static struct version version(int64_t n_k)
@@ -73,8 +76,8 @@ CHOICE
 #if FEW
 enum { MANY_ROWS = 1 << 30 };
 
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
-   problem has memory for saved numbers of each query. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
+   there are more than MAX_FEW_QUERIES queries, or if the call must save values for backward. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > MAX_FEW_QUERIES || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -93,9 +96,8 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
-   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
-   A call uses more threads than processors only if the workspace is large enough for them. */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -106,6 +108,7 @@ static size_t threads_served(const struct attn_problem *p)
 #endif
 }
 
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
 static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
 {
     if (p->threads > 0) return p->threads;
@@ -120,8 +123,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 }
 
 #if PHASES
-/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
-   for `threads` threads, the number that was requested. */
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -136,8 +139,8 @@ static void together(const struct version *v, int threads, int number, int there
 }
 
 #if IDS
-/* Returns whether the ids of some batch decrease. The state is carried from key to key, so keys with the same id
-   have to be adjacent. */
+/* Returns whether ids decrease from one key to the next in any sequence of the batch. Sums that are carried from key to
+   key need ascending ids, so that keys of the same id are adjacent. */
 static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
 {
     for (int64_t b = 0; b < batch; b++, id += n)
@@ -151,8 +154,7 @@ static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
 PARAMS_FUNCTIONS
 
 #if SEVERAL
-/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
-   queries. */
+/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {LENGTHS};
@@ -194,26 +196,26 @@ static int runs(const struct version *v)
 #endif
 }
 
-/* This is the state of a call that threads work on. */
+/* A call that is running, as all its threads see it. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
-    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
     int there;            /* the number of threads that have started */
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* the bytes of the workspace for each thread */
+    size_t bytes; /* bytes of the workspace for each thread */
 #if PHASES
     _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
 #endif
 };
 
-/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
+/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls `on`, which takes a struct work, in all threads at once. */
+/* Calls on(w) in all threads of the call at the same time. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->call->p.team;
@@ -230,9 +232,10 @@ static void in_threads(struct work *w, void (*on)(void *work))
 }
 
 #if IN_ORDER
-/* Runs the tasks of heads whose tiles add to shared sums in the order of the tiles. The first heads, a multiple of the
-   number of threads, are each computed by one thread, which waits for no other thread. Then all threads share the heads
-   that are left. Each thread takes the next tile, and its sums wait for the sums of the tile before it. */
+/* Runs tasks of a version whose tiles add to shared sums in the order of the tiles.
+   - Each thread first computes whole heads, without waiting, the same number of heads per thread.
+   - The tiles of the remaining heads are then distributed over the threads. A tile adds to a position after the tile
+     before it has added there. */
 static void work_in_order(void *work)
 {
     struct work *const w = (struct work *)work;
@@ -282,7 +285,7 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 #else
@@ -290,8 +293,8 @@ static void work_on(void *work)
 #endif
 }
 
-/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
-   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
 static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
 {
     const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
@@ -320,7 +323,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
     int64_t tasks = p->batch * heads;
 #if FAR_QUERIES
-    /* from the first query of a task to that of the next with the same remainder */
+    /* a task has every `apart`-th query of this number of positions, so `apart` tasks cover them */
     const int64_t far = this->tile * this->apart;
     tasks *= far > 0 ? (positions + far - 1) / far * this->apart : 1;
 #else
@@ -335,7 +338,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 #if PHASES
 #if IDS
 #if CARRIED
-    const int ordered = this->any_order || call->kept; /* of a state the entry point has looked at what is new */
+    const int ordered = this->any_order || call->kept; /* with a state, SPEC_extend has checked the new ids */
 #else
     const int ordered = this->any_order;
 #endif
@@ -348,7 +351,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 }
 
 #if BACKWARD
-/* Returns the bytes of one saved array, which has a number for each query of each head. */
+/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
 static size_t row_bytes(const struct attn_problem *p)
 {
     return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(REAL), p->batch), p->heads), p->n_q));
@@ -420,19 +423,19 @@ PARAM_ROW_VALUES
 
 #if BACKWARD
 /* ==== the gradients ==== */
-/* The parts of backward run one after the other. The first part computes the saved values if forward did not save them.
-   Each later part computes gradients that share loops. */
+/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
+   Each later part computes some of the gradients. */
 WANTED_FUNCTIONS
 
 static struct version part_version(int part, int64_t n_k)
 {
-    (void)n_k; /* whether versions differ by length depends on the target */
+    (void)n_k; /* not used if every target has one version of each part */
     switch (part) {
 PART_CHOICES
     }
 }
 
-/* From each of these numbers of keys on, parts can run different versions. */
+/* The numbers of keys at which a part may change to another version. */
 static const int64_t part_from[] = {
 #if PARTS_BY_LENGTH
     PART_LENGTHS
@@ -441,7 +444,7 @@ static const int64_t part_from[] = {
 #endif
 };
 
-/* Returns the maximum workspace of a thread, in bytes, over all parts and versions for n_k keys or fewer. */
+/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
     size_t bytes = 0;
@@ -454,8 +457,8 @@ static size_t part_bytes_a_thread(int64_t n_k)
 }
 
 #if TOTALS
-/* Sets the gradients with respect to parameters, if the caller wants them, and the arrays that parts leave for later
-   parts. Returns the bytes of all these arrays, wanted or not. */
+/* Points the call to the gradients with respect to parameters that are wanted (`to`), and to the arrays at `left` that
+   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
 static size_t set_totals(struct call *call, const struct SPEC_gradients *to, unsigned char *const left)
 {
     const struct attn_problem *const p = &call->p;
@@ -471,13 +474,13 @@ LEFT_VALUES
 
 #endif
 #if IN_ORDER
-/* Returns the bytes of the sums over the keys, which have a row for each query. progress_bytes returns the bytes of the
-   numbers that say how many positions each tile has passed. */
+/* Returns the bytes of the sums over keys, which have a row for each query. */
 static size_t sums_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_times(bytes_times(ROW_OF_SUMS * sizeof(REAL), p->batch), p->heads), p->n_q);
 }
 
+/* Returns the bytes of call->progress: for each head, one number more than the head has tiles. */
 static size_t progress_bytes(const struct attn_problem *p)
 {
     int64_t most = 0; /* the maximum over all versions for n_k keys or fewer */
@@ -497,8 +500,8 @@ SUMS_VALUES
 }
 
 #endif
-/* Returns the bytes of the memory that threads share: the arrays that parts leave for later parts, and the saved values
-   if the caller does not keep them. */
+/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
+   room for the saved values if forward has not saved them. */
 static size_t shared_bytes(const struct attn_problem *problem)
 {
     size_t bytes = bytes_times(row_bytes(problem), SAVED_COUNT + ROW_SUM_COUNT);

@@ -1,24 +1,30 @@
-/* The beginning of every kernel's C. attnc replaces the names in capitals and leaves out what the conditions of #if
-   exclude. This file is also compiled and tested as it stands (tests/unit/test_entry.c). */
+/* Template of the beginning of every kernel's C. attnc replaces the names in capitals and removes the lines that its
+   conditions of #if exclude. tests/unit/test_entry.c compiles this file as it stands.
+   - chunk: a fixed number of keys whose sums are made at a time.
+   - slot: memory for the sums over the keys of one chunk.
+   - carried state: the sums over all chunks so far.
+   - fold: add a slot to the carried state. If queries read the state of each chunk, the slot also gets the state from
+     before its chunk, so folding is a prefix sum.
+   - segment: consecutive chunks that one thread takes at a time. */
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* a copy for every caller would only double the compile time */
+#else /* without optimisation, inlining would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if SOMETIMES_SLOWER
 #ifndef ATTN_SLOWER_TOO
-#define ATTN_SLOWER_TOO 0 /* 1, for tests: a version runs on every machine that supports it, even if it is slow there */
+#define ATTN_SLOWER_TOO 0 /* tests set 1: run a version also on processors that support it but where it is slow */
 #endif
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
-struct call { /* the arguments of a call, which all threads share */
+struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct SPEC_params *params;
     ARRAY_MEMBERS
@@ -26,18 +32,18 @@ struct call { /* the arguments of a call, which all threads share */
     ROW_MEMBERS
 #endif
 #if CARRIED
-    unsigned char *kept; /* the sums of every head in the caller's state; NULL: there is no state */
-    int64_t start, summed; /* the first position of the sequence, and the end of the keys that are summed */
+    unsigned char *kept; /* the sums of all heads in the caller's state; NULL: the call has no state */
+    int64_t start, summed; /* the position of the sequence's first token; the sums contain the keys before `summed` */
 #if FOLDS
-    const unsigned char *folded; /* `kept` of the state, of p.n_k keys, that is folded into this one */
+    const unsigned char *folded; /* the sums of a second state, over p.n_k keys, which are added to `kept` */
 #endif
 #endif
 #if READ_FIRST
-    int64_t dropped; /* the number of keys that a state no longer has, between its first and its last ones */
+    int64_t dropped; /* the state has the sequence's first keys and its last keys; this number between them is gone */
 #endif
 #if IN_ORDER
-    /* The position that each tile has reached, for the tiles of every head that threads share, after a number that none
-       reaches. NULL: one thread computes all tiles in order. */
+    /* progress[head][1 + tile]: the tile has added to all positions before this one. progress[head][0] is INT64_MAX, so
+       the first tile waits for nothing. NULL: one thread computes all tiles of a head in order. */
     int64_t *progress, tiles;
 #endif
 };
@@ -48,7 +54,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 #if SIZES
-/* Numbers of bytes for sizes that are not checked yet: SIZE_MAX means too many, or a negative size. */
+/* Sizes in bytes that cannot overflow: bytes_times and bytes_plus return SIZE_MAX instead, and for negative sizes. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -64,7 +70,7 @@ INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 #endif
 
 #if WAITS
-/* Waits until `*number` is at least `to`. A different thread raises the number. */
+/* Waits until another thread has raised `*number` to at least `to`. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -72,21 +78,21 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
 #endif
     }
 }
 
 #endif
 #if IN_ORDER
-/* Tiles of keys of one head add to the same sums, in the order of the tiles. A tile waits until the tile before it has
-   added to all positions before this one. */
+/* Waits until the tile before this one has added to all positions before `position`. The tiles of keys of a head add to
+   the same sums in the order of the tiles, so results do not depend on the threads. */
 INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
 {
     if (call->progress) await_number(call->progress + task + task / call->tiles, position);
 }
 
-/* Lets the next tile add to the positions before this one. */
+/* Lets the next tile add to all positions before `position`. */
 INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 {
     if (call->progress)
@@ -95,19 +101,21 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 
 #endif
 #if PHASES
-/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
-   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
+/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
+   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
+   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
-    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
-    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
-    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
-    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
-    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
 
-/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -115,8 +123,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
-   pass_segment lets the next segment continue. */
+/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
+   added, and pass_segment says that `segment` has. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -127,7 +135,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the other threads. */
+/* Waits until all threads on the head have called it. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -158,7 +166,7 @@ union bits { uint32_t bits; float value; };
 INLINE float widened(uint16_t half)
 {
     const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
-    union bits made = {x + (113u << 23)}; /* subnormal: no leading one */
+    union bits made = {x + (113u << 23)}; /* subnormal: adds a leading one, which is then subtracted */
     made.value -= 0x1p-14f;
     if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0); /* infinity, NaN */
     made.bits |= sign;
@@ -168,15 +176,15 @@ INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN
 {
     const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};
     uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;
-    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* subnormal; the addition has rounded it */
-    if (size.bits >= 0x477ff000) x = 0x7c00; /* 65520 and more: infinity */
+    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* subnormal: adding 0.5f has rounded the fraction */
+    if (size.bits >= 0x477ff000) x = 0x7c00; /* from 65520 on: infinity */
     if (value != value) x = 0x7e00;
     return (uint16_t)(x | (given.bits >> 16 & 0x8000));
 }
 
 #endif
 #if IDS
-/* The minimum and maximum of the ids in a range of positions. Before the first key the id is below all others. */
+/* The minimum and maximum of the ids in a range of positions. A position before 0 has the id INT64_MIN. */
 struct ids {
     int64_t min, max;
 };
@@ -189,7 +197,7 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     }
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
-/* Returns the id at a position. For positions from n on, the result does not matter. */
+/* Returns the id at position x of n. A position before 0 has the id INT64_MIN; from n on any id will do. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = min(x, n - 1);

@@ -1,8 +1,12 @@
-/* Products on matrix units, and the packing of their operands. A template like product.c, with the instructions of
-   tiles.c. */
+/* Template of the products on matrix units (AMX), and of the functions that pack their operands. attnc fills it in as
+   it fills in vector.c. The macros for instructions are those of tiles.c.
+   - paired: elements t and t + 1 of a column, t even, are neighbours in memory. Element [t][x] of a paired operand is
+     b[t / 2 * b_row + 2 * x + t % 2].
+   - terms of bf16: a number is a sum of up to three bf16 numbers. Each is the rounded error of the terms before it. */
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`, for 16 or 32 rows and lanes and 32 * steps terms. One
-   register holds 16 rows of a, or 16 pairs of 16 lanes of b; c is in four registers. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`, for 16 or 32 rows r, 16 or 32 lanes x, and 32 * steps
+   terms t. Each row of b has pairs of elements, of rows t and t + 1. Tile registers: 0 to 3 hold c, 4 and 5 hold b, 6
+   and 7 hold 16 rows of a each. */
 TARGET INLINE void unit_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
 {
@@ -33,8 +37,7 @@ TARGET INLINE void unit_block_T(const int rows, const int lanes, const int64_t s
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
 }
 
-/* unit_block_T for any multiple of 16 rows, with 16 or 32 lanes. b stays in four registers, so there are one or two
-   steps. */
+/* c = a * b as in unit_block_T, for any multiple of 16 rows and one or two steps. b stays in four tile registers. */
 TARGET INLINE void unit_strip_T(int64_t rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -56,8 +59,10 @@ TARGET INLINE void unit_strip_T(int64_t rows, const int lanes, const int64_t ste
     }
 }
 
-/* unit_block_T for any number of rows, rounded up to a multiple of 16, and a multiple of 16 lanes. If a is not
-   `padded`, memory after its last row is not read. If `finite`, 0 replaces infinity and NaN in a. */
+/* c = a * b or c += a * b as in unit_block_T, for any number of rows and a multiple of 16 lanes. c has room for a
+   multiple of 16 rows.
+   - padded: a has memory for a multiple of 16 rows. Otherwise memory after its last row is not read.
+   - finite: 0 replaces infinity and NaN in a. */
 TARGET INLINE void unit_dot_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
     const int64_t c_row, const int add)
@@ -99,7 +104,7 @@ TARGET INLINE void unit_dot_T(const int64_t lanes, int64_t rows, const int64_t s
     }
 }
 
-/* c[r][x] *= factor[x]; vectors with factors of 1 are skipped. */
+/* c[r][x] *= factor[x]. A vector of lanes whose factors are all 1 is skipped. */
 TARGET APART void unit_scale_T(int64_t lanes, int64_t rows, float *c, int64_t c_row, const float *factor)
 {
     for (int64_t x = 0; x < lanes; x += LANES) {
@@ -109,13 +114,13 @@ TARGET APART void unit_scale_T(int64_t lanes, int64_t rows, float *c, int64_t c_
     }
 }
 
-/* 32 elements of a row, with zeros from number `left` on */
+/* Returns 32 elements of a row at p. Elements from number `left` on are 0 and are not read. */
 TARGET INLINE __m512i unit_row_T(const uint16_t *p, int64_t left)
 {
     return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
 }
 
-/* to[r][x] = from[r][x], with zeros up to a multiple of 16 rows and 32 columns */
+/* to[r][x] = from[r][x], padded with zeros to a multiple of 16 rows and of 32 columns */
 TARGET APART void unit_rows_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -124,8 +129,8 @@ TARGET APART void unit_rows_T(const uint16_t *from, int64_t from_row, int64_t ro
             _mm512_storeu_si512(to + r * to_row + x, unit_row_T(from + r * from_row + x, r < rows ? columns - x : 0));
 }
 
-/* to[x][r] = from[r][x], with zeros up to a multiple of 16 columns and 32 rows. Elements of two rows are paired, and
-   the pairs are transposed as numbers of 32 bits. */
+/* to[x][r] = from[r][x], with zeros for r up to a multiple of 32 and x up to a multiple of 16. Elements of rows r and
+   r + 1 are joined into pairs, and the pairs are transposed as numbers of 32 bits. */
 TARGET APART void unit_turned_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -152,7 +157,8 @@ TARGET APART void unit_turned_T(const uint16_t *from, int64_t from_row, int64_t 
         }
 }
 
-/* Transposes pairs of neighbours in a row, with zeros up to a multiple of 16 rows and 32 columns. */
+/* to[x / 2][2 * r + x % 2] = from[r][x], with zeros for r up to a multiple of 16 and x up to a multiple of 32. Pairs of
+   neighbours in a row stay together. */
 TARGET APART void unit_pairs_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -167,7 +173,8 @@ TARGET APART void unit_pairs_T(const uint16_t *from, int64_t from_row, int64_t r
         }
 }
 
-/* Rounds rows of numbers to bf16 and pairs the elements of two rows, with zeros up to a multiple of 32 rows. */
+/* to[r / 2][2 * x + r % 2] = from[r][x] rounded to bf16, with zeros for r up to a multiple of 32. Elements of two rows
+   become pairs. */
 TARGET INLINE void unit_rounded_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes, uint16_t *to,
     const int64_t to_row)
 {
@@ -182,7 +189,7 @@ TARGET INLINE void unit_rounded_T(const float *from, const int64_t from_row, int
     }
 }
 
-/* Rounds rows of numbers to bf16, with zeros up to a multiple of 16 rows and 32 columns. */
+/* to[r][x] = from[r][x] rounded to bf16, padded with zeros to a multiple of 16 rows and of 32 columns */
 TARGET INLINE void unit_narrowed_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row)
 {
@@ -196,7 +203,8 @@ TARGET INLINE void unit_narrowed_T(const float *from, const int64_t from_row, in
         }
 }
 
-/* Pairs the elements of two rows, with zeros up to a multiple of 32 rows and 16 columns. */
+/* to[r / 2][2 * x + r % 2] = from[r][x], with zeros for r up to a multiple of 32 and x up to a multiple of 16. Elements
+   of two rows become pairs. */
 TARGET APART void unit_woven_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -214,8 +222,8 @@ TARGET APART void unit_woven_T(const uint16_t *from, int64_t from_row, int64_t r
         }
 }
 
-/* c[r][x] += sum over t of a[r][t] * b[t][x] for any number of rows. c is an array of the caller, so memory after its
-   last row is not touched. */
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for any number of rows. The layout of b is that of unit_block_T. c is an
+   array of the caller, so memory after its last row is not written. */
 TARGET INLINE void unit_across_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -229,7 +237,7 @@ TARGET INLINE void unit_across_T(const int64_t lanes, int64_t rows, const int64_
     }
 }
 
-/* unit_across_T, in the same steps, with 0 in place of infinity and NaN in b. */
+/* unit_across_T with 0 in place of infinity and NaN in b. It adds the steps in the same order, so it rounds equally. */
 TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -246,8 +254,9 @@ TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const
 
 /* ==== the linear form: packed operands of up to three terms of bf16 ==== */
 
-/* unit_block_T of operands that are sums of a_terms and b_terms terms, which are a_term and b_term elements apart.
-   Products of late terms are left out: they are as small as the rounding error of the terms. */
+/* unit_block_T for operands that are sums of bf16 matrices: a of a_terms matrices, a_term elements apart, and b of
+   b_terms matrices, b_term elements apart. Products of two late terms are left out: they are not larger than the
+   rounding error. */
 TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
     const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
@@ -287,7 +296,7 @@ TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
 }
 
-/* unit_terms_block_T for any number of rows, rounded up to a multiple of 16, and a multiple of 16 lanes. */
+/* unit_terms_block_T for any number of rows and a multiple of 16 lanes. a and c have room for a multiple of 16 rows. */
 TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
     const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
@@ -310,7 +319,8 @@ TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t
         }
 }
 
-/* Pairs of two vectors, rounded to bf16. The vectors keep the rounding errors. */
+/* Returns pairs of the elements of two vectors, rounded to bf16. Subtracts the rounded values from the vectors, which
+   then contain the rounding errors: the next term. */
 TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
 {
     const mask_T pairs = paired_T(*first, *second);
@@ -319,7 +329,8 @@ TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
     return pairs;
 }
 
-/* unit_rounded_T in `terms` terms, which are `term` elements apart. */
+/* unit_rounded_T, but stores each number as a sum of `terms` terms of bf16, in matrices that are `term` elements
+   apart */
 TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -333,7 +344,8 @@ TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, 
         }
 }
 
-/* unit_narrowed_T in `terms` terms, which are `term` elements apart. */
+/* unit_narrowed_T, but stores each number as a sum of `terms` terms of bf16, in matrices that are `term` elements
+   apart */
 TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -353,8 +365,8 @@ TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, i
         }
 }
 
-/* to[x][r] = from[r][x] in `terms` terms of bf16, which are `term` elements apart, with zeros up to a multiple of 32
-   rows. Elements of two rows are paired, and the pairs are transposed as numbers of 32 bits. */
+/* to[x][r] = from[r][x] as a sum of `terms` terms of bf16, in matrices that are `term` elements apart, with zeros for r
+   up to a multiple of 32. Rows r and r + 1 are joined into pairs, which are transposed as numbers of 32 bits. */
 TARGET INLINE void unit_turned_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {

@@ -1,11 +1,15 @@
-/* The register-blocked product of a target: of floating-point numbers or, if PAIRED, of pairs of bf16. It is a template
-   and is tested like vector.c. */
+/* Template of the register-blocked matrix product of a target: of floating-point numbers or, if PAIRED, of pairs of
+   bf16. attnc fills it in as it fills in vector.c, and tests/unit/test_vector.c compiles it.
+   - register block: ROWS rows by VECTORS vectors of the result, whose sums stay in registers.
+   - paired: elements t and t + 1, t even, of a sum over t are neighbours in memory; 32 bits hold the two of them.
+   - widened: 16-bit elements converted to float.
+   - update: what a product does with its result c; see block_T. */
 
 typedef WORD bits_T __attribute__((vector_size(BYTES), aligned(sizeof(IN)), may_alias));
 typedef WORD bit_T __attribute__((may_alias));
 
-/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
-   into the sign. */
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding WORD_CARRY, the lowest bit of the exponent, carries into the sign. */
 TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_T found = {0};
@@ -21,7 +25,7 @@ TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t column
 }
 
 #if NARROW && !PAIRED
-/* finite_T of numbers in the type in which they are stored. */
+/* finite_T for 16-bit elements, which are widened first. */
 TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int64_t columns)
 {
     REAL wide[LANES];
@@ -35,8 +39,8 @@ TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int
 #endif
 
 #if PAIRED
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. Weights are pairs of bf16; `second` selects the weight of a pair. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity. Weights are pairs of bf16; `second` selects an element of the pair. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
     const uint16_t *weights, int64_t second, const mask_T *seen, int64_t lanes)
 {
@@ -49,8 +53,8 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uin
         }
 }
 #else
-/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. */
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
 TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
     const REAL *weights, const mask_T *seen, int64_t lanes)
 {
@@ -60,7 +64,7 @@ TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REA
 }
 #endif
 
-/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
 #if PAIRED
 TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const uint16_t *weights, const uint16_t *values,
     int64_t value_row, int64_t steps, const mask_T *seen)
@@ -83,21 +87,21 @@ TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const REAL *weights
 #endif
 
 #if PAIRED
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows and `vectors` vectors of x, in registers. a and b are
-   pairs of bf16. The sum is multiplied by `by` if there is no factor. `update` is what happens to c:
-   - 0: c = sum
-   - 1: c = c + sum
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows r and `vectors` vectors of lanes x, in registers. a
+   and b are pairs of bf16. `update` selects the result:
+   - 0: c = by * sum
+   - 1: c = c + by * sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation */
 #else
-/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows and `vectors` vectors of x, in registers. `update` is
-   what happens to c:
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
    - 0: c = sum
    - 1: c = c + sum
    - 2: c = c * factor[x] + sum
-   - 3: as 2 (factor NULL: 1), with compensated summation
-   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
-   row at a time, because a core can have only a few cache misses in flight. */
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
 #endif
 TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
     const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
@@ -150,7 +154,7 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
 }
 
 #if !PAIRED
-/* Prefetches rows of `width` numbers. */
+/* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -158,12 +162,12 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
             __builtin_prefetch(b + r * b_row + x, 0, NEAR);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for LANES columns.
-   - whole: all columns exist; else the last one is number `last`.
-   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
-     rows, which is faster if they are in a cache.
-   - wide: b widened, in rows of `steps`, or NULL.
-   - ahead: rows to prefetch, or NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for LANES columns k and `steps` terms t.
+   - whole: b has all LANES rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of LANES rows to prefetch, or NULL. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
     int64_t b_row, const int ordered, const REAL *wide, REAL *c, const STORED *ahead)
 {
@@ -181,7 +185,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
 }
 
 #if !ROOMY
-/* columns_T for up to 4 rows of a, which share the loads of b: two columns at a time, with their sums in registers. */
+/* columns_T for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
 TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
@@ -208,7 +212,7 @@ TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last,
 }
 
 #endif
-/* columns_T for any number of rows. */
+/* columns_T for any number of rows of a. */
 TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
@@ -217,8 +221,9 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
         return;
     }
 #if ROOMY
-    /* Prefetching: with fewer than SEVERAL rows the hardware does it. With more, each row prefetches its share of the
-       rows of b that are needed EARLY_FOR_SEVERAL steps later; of two or three rows the first prefetches for all. */
+    /* Prefetching of b: with fewer than SEVERAL rows of a, the hardware does it. With more, each row of a prefetches
+       its share of the rows of b that are read EARLY_FOR_SEVERAL rows later. With two or three rows of a, the first row
+       prefetches all of them. */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     const int asks = rows >= SEVERAL;
     int64_t r = 0;
@@ -240,8 +245,9 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
 #endif
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of LANES terms. b comes
-   from memory. It is prefetched EARLY rows ahead (0: by the hardware) for one row of a, else EARLY_FOR_SEVERAL rows. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of LANES. b is in memory, not in a cache, and is prefetched: with one row of a, EARLY rows ahead (0: by the
+   hardware); with more, EARLY_FOR_SEVERAL rows ahead. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
@@ -250,7 +256,7 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 #if NARROW
     REAL widened[LANES * MAX_TERMS];
 #endif
-    for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) { /* a stays in registers */
+    for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) { /* the row of a stays in registers */
 #if EARLY
         fetch_T(LANES, steps, b + EARLY * b_row, b_row);
 #endif
@@ -269,8 +275,8 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 }
 #endif
 
-/* block_T; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
-   rounding errors grow with the number of terms. */
+/* block_T with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
+   2 * span terms, each `span` terms are summed in registers and then added to c. */
 TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t span, const IN *a,
     int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -284,8 +290,8 @@ TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, con
                 c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL EARLY_ARGUMENT);
 }
 
-/* parts_T for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % ROWS if that is
-   known at compile time, else -1. */
+/* parts_T for any number of rows; `lanes` is a multiple of LANES * vectors. `tail` is rows % ROWS if that is known at
+   compile time, else -1. */
 TARGET INLINE void blocks_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -305,7 +311,7 @@ CASES
     }
 }
 
-/* A product of any number of rows, one vector of lanes at a time. */
+/* The product of block_T for any number of rows and vectors, one vector of lanes at a time. */
 TARGET APART void narrow_T(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const IN *a, int64_t a_row,
     int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER)
@@ -330,15 +336,16 @@ NARROW_CASES
     }
 }
 
-/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
-   if more than half of it is used; the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
+   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
 TARGET INLINE int64_t lanes_in_blocks_T(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * LANES;
     return (lanes + (block - 1) / 2) / block * block;
 }
 
-/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+/* The product of block_T for any number of rows; `lanes` is a multiple of LANES. The other parameters are those of
+   blocks_T. */
 TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
@@ -352,7 +359,7 @@ TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows,
 }
 
 #if FETCHED
-/* A product whose b is in a cache: nothing is prefetched. */
+/* The product for a b that is in a cache, without prefetching. */
 TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
@@ -364,8 +371,8 @@ TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, c
 #endif
 
 #if !PAIRED
-/* dot_T with rows of a from memory, which it prefetches AHEAD rows early. It also prefetches the rows of `next`, of
-   `width` numbers, for a later product. */
+/* dot_T for an a in memory, not in a cache. Rows of a are prefetched AHEAD rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
 TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER, const REAL *next, int64_t next_row,
@@ -395,7 +402,7 @@ TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t r
             factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
 TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_t a_step, const STORED *b,
     int64_t b_step, REAL *c)
 {
@@ -406,8 +413,8 @@ TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_
     UNROLL for (int v = 0; v < vectors; v++) store_T(c + v * LANES, load_T(c + v * LANES) + sum[v]);
 }
 
-/* c += a * b with b from memory: it is prefetched as in dot_along_T, and widened SOME rows at a time. A single row
-   takes WIDE lanes at once, and so reads b in the order of memory. */
+/* dot_T for a b in memory, not in a cache. b is prefetched as in dot_along_T, and 16-bit elements are widened SOME rows
+   at a time. A single row of a is multiplied by WIDE lanes at a time, which reads b in the order of memory. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
@@ -444,7 +451,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             factor COMPENSATION_ARGUMENT, NARROW || rows < SEVERAL ? 0 : EARLY_FOR_SEVERAL);
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
-            const int64_t ask = SOME * (x + vectors * LANES) / lanes; /* a core has few misses in flight */
+            const int64_t ask = SOME * (x + vectors * LANES) / lanes; /* few rows: a core has few misses in flight */
             fetch_T(ask - asked, lanes, b + (EARLY_FOR_SEVERAL + asked) * b_step, b_step);
             asked = ask;
             dot_T(vectors, vectors * LANES, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
@@ -455,7 +462,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 }
 #endif
 
-/* dot_T with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+/* dot_T with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
     const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
@@ -476,8 +483,8 @@ TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
-/* dot_T with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`, the sums are made in the
-   steps of dot_fetched_T, so that they round as there. */
+/* dot_T with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_T, so the result is rounded equally. */
 TARGET INLINE void dot_finite_lanes_T(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
     const int tail, int64_t steps, const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b,
     int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)

@@ -1,39 +1,42 @@
-/* The state of sequences that grow, and the entry points that keep it. Written as kernel.c is; it stands after the
-   functions of entry.c that run a call. */
+/* Template of the state of a batch of sequences for decoding, and of the entry points that read and change it. attnc
+   fills it in as it fills in kernel.c, and puts it into entry.c in place of STATE_FUNCTIONS.
+   - sums: the carried state of the linear form, over the first keys of a sequence; a whole number of chunks.
+   - row: the elements that one token adds to an array of keys, of values or of a parameter with a row per key. */
 
 /* ==== the state of sequences that grow ==== */
-/* It is one block of memory: this header, how far each sequence has come, what was summed of them, and the rows of
-   tokens that are still needed one by one. */
+/* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
+   sequence, and rows of the keys and values that are still needed one by one. */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
-    char name[64]; /* of the kernel */
-    uint64_t fingerprint; /* of what it computes, and of how that is kept */
+    char name[64]; /* the name of the kernel */
+    uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
-    int64_t rows, read_back, chunk, kept; /* keys of a sequence that there is room for; see struct version */
-    uint64_t bytes; /* of all */
-    uint64_t check; /* a hash of all before it, and of the sequences */
+    int64_t rows, read_back, chunk, kept; /* rows per sequence that fit; see first_needed; see struct version */
+    uint64_t bytes; /* size of the state */
+    uint64_t check; /* a hash of the members above and of the sequences */
 };
-struct sequence {
-    int64_t length, first; /* tokens so far; the first of them whose key is there by itself; or, where the keys that it
-                              begins with stay, how many after them are not there */
-    int64_t summed;        /* the first that is not in what was summed */
-    int64_t start;         /* the position of its first token */
-    int64_t min_length;    /* what truncate can go back to, at least */
+struct sequence { /* the members are positions */
+    int64_t length, first; /* the position after the last token; the first position whose row is stored, or, if the
+                              state always keeps the first rows, the number of rows that were dropped after them */
+    int64_t summed;        /* the sums contain the keys before this position */
+    int64_t start;         /* the position of the first token */
+    int64_t min_length;    /* truncate refuses a smaller length, except `start` */
 };
-/* A state stores the rows of these arrays for each token: keys, values, and parameters that have a row for each key. */
+/* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
 enum { ROW_ARRAYS = KEPT_ARRAYS };
-/* Where its parts are. */
+/* Addresses inside a state. */
 struct places {
     struct state_header *header;
     struct sequence *sequence;
-    unsigned char *kept, *work; /* what state_fold needs for the time being */
-    unsigned char *rows[ROW_ARRAYS]; /* of each array [batch, heads, rows, …] */
+    unsigned char *kept, *work; /* the sums of all heads; workspace of SPEC_state_fold */
+    unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
 };
 
-/* The bytes of a row of each of these arrays, and the heads that have rows. */
+/* The bytes of one row of each array. */
 static const int64_t row_bytes_of[ROW_ARRAYS] = {KEPT_ROW_BYTES};
 
+/* Returns the number of heads that have their own rows in an array; 1: all heads share the rows. */
 static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
     const int64_t of_array[ROW_ARRAYS] = {KEPT_HEADS};
@@ -42,7 +45,7 @@ static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
     return of_array[array];
 }
 
-/* The address of the rows of each array, and their strides in bytes. */
+/* The address of row 0 of each array, and the strides of the array in bytes. */
 struct rows {
     unsigned char *at[ROW_ARRAYS];
     struct attn_strides strides[ROW_ARRAYS];
@@ -60,13 +63,13 @@ static struct attn_strides in_elements(struct attn_strides s, size_t element)
     return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
 }
 
-/* Points the call to these rows of keys. */
+/* Makes the call read keys, values and parameters with a row per key from `rows`. */
 static void set_rows(struct call *call, const struct rows *rows)
 {
 KEPT_VALUES
 }
 
-/* The rows of a state, from sequence b on. */
+/* Returns the rows of a state, beginning with sequence b. */
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
@@ -92,7 +95,7 @@ EXTEND_CHOICE
 #endif
 
 #if PREPARED
-/* Chooses the version for tokens after a state that stores prepared keys. */
+/* Returns the version for n_k keys that reads prepared keys, for example normalised ones, from a state. */
 #if FEW
 static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
 #else
@@ -102,13 +105,13 @@ static struct version attending(int64_t n_k)
 ATTEND_CHOICE
 }
 
-/* Chooses the version that prepares keys. */
+/* Returns the version that prepares keys and stores them in a state. */
 static struct version preparing(void)
 {
 PREPARE_CHOICE
 }
 
-/* The most that any of these takes. */
+/* Returns the largest workspace of a thread, in bytes, of any version that prepares keys or reads prepared keys. */
 static size_t bytes_of_prepared(void)
 {
     static const int64_t from[] = {LENGTHS};
@@ -127,8 +130,8 @@ static size_t bytes_of_prepared(void)
 }
 
 #endif
-/* From which token on keys have to be there by themselves for a sequence to go on: those that are not summed, and those
-   before them that are still read. */
+/* Returns the largest s->first that later tokens allow. They read the rows of keys that are not in the sums, some rows
+   before those keys (read_back), and the rows that the state always keeps. */
 static int64_t first_needed(const struct sequence *s)
 {
 #if BY_CAPACITY
@@ -138,7 +141,7 @@ static int64_t first_needed(const struct sequence *s)
 #endif
 }
 
-/* Fills in what has been summed of a sequence that a call has brought to its length. */
+/* Sets s->summed after a call that has extended the sequence to s->length. Sums contain only whole chunks. */
 static void count_summed(const struct version *this, struct sequence *s)
 {
 #if CARRIED
@@ -149,7 +152,7 @@ static void count_summed(const struct version *this, struct sequence *s)
 #endif
 }
 
-/* Fills the header of an empty state in. */
+/* Fills the header of a new state, except `check`. Returns 0 or an error. */
 static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
 {
     static const char magic[] = "attnkeep", name[] = NAME_AS_TEXT;
@@ -184,7 +187,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, HEAD_DIM, VALUE_DIM, NULL);
     if (error) return error;
-    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* its parts begin at whole lines */
+    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* 64: alignment of each array */
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
 #if CARRIED
     bytes = bytes_plus(bytes, bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads));
@@ -240,7 +243,7 @@ static uint64_t check_of(const struct places *at)
     return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
 }
 
-/* Whether a state is this kernel's, of this problem, and whole. */
+/* Sets `places` for a state. Returns ATTN_ESTATE if the state is damaged or made by another kernel or problem. */
 static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
     struct places *places)
 {
@@ -375,7 +378,8 @@ int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_seq
     return 0;
 }
 
-/* Copies n rows of each head of some sequences, from row `from_row` on, into a state, from row `to_row` on. */
+/* Copies rows from_row … from_row + n - 1 of one array to rows to_row … of a state, for each head of `sequences`
+   sequences. */
 static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
     int array, int64_t sequences)
 {
@@ -394,7 +398,8 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
     }
 }
 
-/* Moves n rows, from row `from` on, to the beginning of their sequence, or after the rows that always stay there. */
+/* Drops `from` rows of each head and moves the rows after them to their place, so that n rows remain. If the state
+   always keeps the first rows of a sequence, the dropped rows follow them. */
 static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
 {
     for (int a = 0; a < ROW_ARRAYS; a++) {
@@ -408,7 +413,7 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
 }
 
 #if FOLDS
-/* The error of appending a sequence to another one, or 0. */
+/* Returns 0 if sequence `right` can be appended to `left`, else an error. `rows`: the rows of a sequence that fit. */
 static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
 {
     const int sums = right->summed > right->start;
@@ -420,16 +425,17 @@ static int fold_error(const struct sequence *left, const struct sequence *right,
 #if MOVES
     if (right->start && right->start != left->length) return ATTN_ELENGTH;
 #else
-    if ((right->start || sums) && right->start != left->length) return ATTN_ELENGTH; /* its keys are for other places */
+    if ((right->start || sums) && right->start != left->length) return ATTN_ELENGTH; /* positions change the sums */
 #endif
 #if !ANY_ORDER
-    if (sums && left->length > left->summed) return ATTN_ELENGTH; /* these come before what is summed */
+    if (sums && left->length > left->summed) return ATTN_ELENGTH; /* left's last keys come before right's sums */
 #endif
     (void)sums;
     return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
 }
 
-/* Appends sequence b of another state. Its tokens that are not summed yet come after the sums of the other. */
+/* Appends sequence b of the state `from` to that of `to`: adds its sums, and copies its rows that are not in its sums
+   after the rows of `to`. */
 static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
     const struct places *from, int64_t b)
 {
@@ -470,7 +476,7 @@ int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *
     if (left == right) return ATTN_EPOINTER;
     for (int64_t b = 0; b < problem->batch && !error; b++)
         error = fold_error(&to.sequence[b], &from.sequence[b], to.header->rows);
-    if (error) return error; /* and none is changed */
+    if (error) return error; /* no sequence has been changed */
     for (int64_t b = 0; b < problem->batch; b++) fold_sequence(problem, &this, &to, &from, b);
     to.header->check = check_of(&to);
     return 0;
@@ -494,7 +500,7 @@ size_t SPEC_extend_workspace(const struct attn_problem *problem)
 #endif
 }
 
-/* Renumbers rows: row `first` becomes row 0. Rows at addresses before the array are never read. */
+/* Returns `rows` such that its row 0 is row `first`, which may be negative. Rows outside the array are never read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
     for (int a = 0; a < ROW_ARRAYS; a++)
@@ -503,11 +509,11 @@ static struct rows from_row(struct rows rows, int64_t first)
 }
 
 #if PREPARED
-/* Keys of the n tokens that follow `length` others, of some sequences, go prepared into their places. */
+/* Prepares the keys of n tokens after the first `length` tokens, and stores them in array 0 of `to`, at row to_row. */
 static int remember_prepared(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
     int64_t length, int64_t n, int threads, unsigned char *workspace)
 {
-    enum { SHARED_ROWS = 64 }; /* fewer are not worth waking threads for */
+    enum { SHARED_ROWS = 64 }; /* fewer rows take less time than waking threads */
     struct call keys = *call;
     const struct version this = preparing();
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -522,7 +528,8 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
 }
 
 #endif
-/* n tokens for each of some sequences, from `b` on, which have the same length and are done together. */
+/* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
+   equally many sums, so one call of the kernel computes them all. */
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 {
@@ -550,11 +557,11 @@ static int extend_some(struct call call, const struct version *extends, const st
     call.params = &params;
 #endif
 #if UNCOPIED
-    const int64_t first = s.length; /* that the call brings */
+    const int64_t first = s.length; /* the position of the call's first token */
 #endif
     for (int64_t m; n > 0; n -= m) {
 #if UNCOPIED
-        int in_place = first_needed(&s) >= first; /* what has to stand before them does so in the call's arrays */
+        int in_place = first_needed(&s) >= first; /* all rows that are needed are in the call's arrays */
 #if CARRIED
         in_place &= n >= extends->chunk;
 #endif
@@ -602,7 +609,7 @@ static int extend_some(struct call call, const struct version *extends, const st
         if (error) return error;
         s.length += m;
         count_summed(extends, &s);
-        if (in_place) { /* those that are needed by themselves */
+        if (in_place) { /* copy the rows that later tokens need to the state */
             s.first = first_needed(&s);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, 0, &given, m - left, left, a, count);
@@ -640,7 +647,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #if PARAM_ROWS
 PARAM_ROW_VALUES
 #endif
-    /* tokens of a sequence, so that the place of each in an array is a number */
+    /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
     const int64_t row_strides[ROW_ARRAYS] = {KEPT_ROW_STRIDES};
     int64_t widest = max(HEAD_DIM, VALUE_DIM);
     for (int a = 0; a < ROW_ARRAYS; a++) widest = max(widest, row_strides[a]);
@@ -656,7 +663,7 @@ PARAM_ROW_VALUES
         if (n > call.p.capacity - length) return ATTN_ECAPACITY;
 #endif
 #if IDS_IN_ORDER
-        const int64_t last = max(length - 1, 0); /* from there on ids may not fall */
+        const int64_t last = max(length - 1, 0); /* ids of earlier tokens have been checked */
         if (ids_fall(params->IDS_PARAM + b * call.p.capacity + last, 1, length + n - last)) return ATTN_EORDER;
 #endif
         tokens += n > 0;
@@ -665,7 +672,7 @@ PARAM_ROW_VALUES
 #if CARRIED
     const int asked = 1;
 #else
-    const int asked = call.q || call.out; /* else the tokens are remembered, and that is all */
+    const int asked = call.q || call.out; /* neither: the call only stores keys and values */
 #endif
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

@@ -1,5 +1,7 @@
-/* The C of a task in pieces. emit/task.c and emit/phases.c select a piece by its name and fill in words in capitals.
-   `call`, `task`, `part` and `iteration` are parameters of the emitted functions. */
+/* Templates of the functions that compute a task. emit/task.c and emit/phases.c select a piece by its name, PIECE_NAME,
+   and replace the words in capitals. `call`, `task`, `part` and `iteration` are parameters of the emitted functions.
+   - phase: a function that runs one iteration of a parallel loop on a head.
+   - chunk, slot, segment, fold: see kernel.c. */
 
 #if PIECE_TILE_OF_RESIDUE
     const int64_t tiles = (SIZE + RUN - 1) / RUN * PERIOD, tile = tiles - 1 - NUMBER % tiles;
@@ -18,10 +20,10 @@
     const int64_t FROM = NUMBER * STEP, TO = min(FROM + STEP, SIZE);
 #endif
 #if PIECE_TASK
-/* Task number `task`: WHAT; `work` is the thread's part of the workspace. */
+/* Computes task number `task`: WHAT. `work` is the workspace of this thread. */
 #endif
 #if PIECE_HEAD
-/* Runs the phases of a head, on every thread that works on it. */
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
 #endif
 #if PIECE_SHARED
     for (int64_t iteration = FIRST; iteration < END; iteration += part->threads)
@@ -31,7 +33,7 @@
 #endif
 #endif
 #if PIECE_BEGIN_KEPT
-    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+    if (call->p.n_k - call->p.n_q == call->start) { /* the caller's state has no keys yet */
 BODY
     }
 #endif
@@ -49,7 +51,7 @@ BODY
         }
 #endif
 #if PIECE_KEPT_STATE
-    if (call->p.n_k - call->summed < CHUNK) { /* the last chunk is not full: nothing is summed */
+    if (call->p.n_k - call->summed < CHUNK) { /* fewer keys than a chunk follow the sums, which do not change yet */
         unsigned char *const slots = part->slots;
         part->slots = KEPT;
         part->chunk0 = call->summed / CHUNK;
@@ -67,9 +69,9 @@ BODY
     }
 #endif
 #if PIECE_WINDOWS
-    part->slots -= part->number * part->window * SLOT; /* the slots of all threads */
+    part->slots -= part->number * part->window * SLOT; /* the slots of thread 0: threads share all slots */
     for (part->chunk0 = FIRST; part->chunk0 < CHUNKS; part->chunk0 += part->window * part->threads) {
-        if (part->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip to the keys before the first query */
+        if (part->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip keys that no query of the call sees */
             part->CHUNK_BEGIN = max(part->CHUNK_BEGIN, (call->p.n_k - call->p.n_q - READ_BACK) / CHUNK);
         part->chunk1 = min(part->chunk0 + part->window * part->threads, CHUNKS);
 BODY
@@ -90,7 +92,7 @@ BODY
                 PHASE(call, task, part, iteration);
 #endif
 #if PIECE_ONE_THREAD
-    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+    if (part->threads == 1) { /* queries read the carried state itself, before the keys of their chunk are added */
         unsigned char *const slots = part->slots;
         for (part->chunk0 = first; part->chunk0 < CHUNKS; part->chunk0++) {
             part->chunk1 = part->chunk0 + 1;

@@ -1,16 +1,16 @@
-/* These macros give kernels the eight tile registers of AMX and some other instructions. attnc emits this file as it
-   is.
-   - ATTN_EMULATE_TILES: the instructions are plain C, so the same kernels run, slowly, on any machine.
+/* Macros for the instructions on the eight tile registers of AMX, and for some instructions of AVX-512. attnc emits
+   this file as it is, without this comment. Users may define two macros:
+   - ATTN_EMULATE_TILES: plain C replaces the instructions, so the kernels run on any machine, slowly.
    - ATTN_NO_TILES: kernels do not use matrix units. */
 
 /* ==== tile registers: 16 rows of 64 bytes ==== */
 #ifdef ATTN_EMULATE_TILES
-#include "attnrt_tiles.h" /* a header of the runtime of attnc */
+#include "attnrt_tiles.h" /* plain C for the macros below, from attnc's runtime library */
 #else
 #ifdef ATTN_NO_TILES
 #define attn_tiles() 0
 #endif
-/* Registers are configured at the beginning of a task and released at its end. */
+/* A task configures the tile registers when it begins and releases them when it ends. */
 #define configure_tiles() \
     __asm__ volatile("ldtilecfg %0" : : "m"(*(const uint8_t(*)[64])tile_shapes) : "memory")
 #define release_tiles() __asm__ volatile("tilerelease" : : : "memory")

@@ -1,8 +1,8 @@
-/* Vector types of one target, and the functions on them. attnc emits those that a kernel uses. This file is also
-   compiled and tested as it stands (tests/unit/test_vector.c).
-   - Names that end in _T get the target's suffix.
-   - Names that end in _F get the C library's f for float.
-   - Names in capitals and the conditions of #if come from attnc, or from the test. */
+/* Template of the vector types of one target and of the functions on them. attnc fills it in, and emits the functions
+   that a kernel uses. tests/unit/test_vector.c compiles it as it stands.
+   - _T at the end of a name becomes the target's suffix.
+   - _F at the end of a name becomes f for float, as in logf, and is removed for double.
+   - attnc, or the test, defines the names in capitals and the conditions of #if. */
 
 /* Each of these types has LANES elements:
    - vec_T: numbers
@@ -48,7 +48,7 @@ TARGET INLINE vec_T widened_T(const uint16_t *p) /* bf16 is the upper half of a 
 }
 #endif
 
-/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
+/* Stores each lane of x as 16 bits, rounded as by narrowed(). The bits of a NaN may differ from those of narrowed(). */
 TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
 {
 #if F16 && F16C
@@ -70,7 +70,7 @@ TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
 
 static const ints_T lane_T = {IOTA};
 
-/* Returns, for each lane of a, whether b is one of the numbers drawn for the element of a. */
+/* Returns, for each lane k, whether b is one of the numbers drawn for (*a)[k]. */
 TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int64_t b)
 {
     ints_T found = {0};
@@ -79,7 +79,7 @@ TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int6
     return __builtin_convertvector(found, mask_T);
 }
 
-/* Returns, for each lane of b, whether the element of b is one of the numbers drawn for a. */
+/* Returns, for each lane k, whether (*b)[k] is one of the numbers drawn for a. */
 TARGET INLINE mask_T drawn_for_T(const struct attn_draw *draw, int64_t a, const ints_T *b)
 {
     ints_T found = {0};
@@ -91,11 +91,11 @@ TARGET INLINE mask_T drawn_for_T(const struct attn_draw *draw, int64_t a, const 
 TARGET INLINE vec_T max_T(vec_T a, vec_T b) { return pick_T((mask_T)(a < b), b, a); }
 TARGET INLINE vec_T min_T(vec_T a, vec_T b) { return pick_T((mask_T)(b < a), b, a); }
 
-/* These are max_T and min_T, but they also keep a NaN in the second argument. */
+/* max_T and min_T, except that the result is NaN if b is NaN. */
 TARGET INLINE vec_T max_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, max_T(a, b)); }
 TARGET INLINE vec_T min_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, min_T(a, b)); }
 
-/* Returns the leading 12 bits of x. The product of these bits with an integer up to 4096 is exact. */
+/* Returns x with only the leading 12 bits of its significand. Its product with an integer up to 4096 is exact. */
 INLINE float high_part_T(double x)
 {
     union {
@@ -108,14 +108,15 @@ INLINE float high_part_T(double x)
 
 TARGET INLINE vec_T abs_T(vec_T x) { return (vec_T)((mask_T)x & MAGNITUDE); }
 
-/* 2^x = 2^n 2^f, n the nearest integer. Adding MAGIC, 1.5 * 2^23 or 1.5 * 2^52, leaves n in the low bits. AVX512-DQ has
-   instructions for the remainder and the scaling, which need a third of the operations. */
+/* exp2_T: 2^x = 2^n * 2^f with n the integer nearest to x. A sum of powers of f approximates 2^f. Adding MAGIC,
+   1.5 * 2^23 or 1.5 * 2^52, rounds x to n in the low bits. AVX512-DQ has instructions for f and for the factor 2^n, so
+   exp2_T needs a third of the operations there. */
 
 #if DQ
-/* 2^x, with a relative error below EXP2_ERROR. 0 below EXP2_MIN, because subnormal numbers are slow on many machines;
-   NaN stays NaN. */
+/* Returns 2^x with a relative error below EXP2_ERROR. The result is 0 for x < EXP2_MIN, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
 #else
-/* 2^x, with a relative error below EXP2_ERROR. 0 below EXP2_MIN; NaN stays NaN. */
+/* Returns 2^x with a relative error below EXP2_ERROR. The result is 0 for x < EXP2_MIN. NaN stays NaN. */
 #endif
 TARGET INLINE vec_T exp2_T(vec_T x)
 {
@@ -176,7 +177,7 @@ TARGET INLINE vec_T exp2_T(vec_T x)
 }
 
 #if BF16_PRODUCTS
-/* exp2_T with a relative error below 1e-4, for results that are rounded to bf16. */
+/* Returns 2^x with a relative error below 1e-4, for results that are rounded to bf16. */
 TARGET INLINE vec_T exp2_coarse_T(vec_T x)
 {
     vec_T f, y;
@@ -200,7 +201,8 @@ TARGET INLINE vec_T exp2_coarse_T(vec_T x)
 }
 #endif
 
-/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r has a small
+   rounding error. NaN stays NaN. */
 TARGET INLINE vec_T exp_T(vec_T x)
 {
     x = pick_T((mask_T)(x < -EXP_MAX), splat_T(-EXP_MAX), x);
@@ -210,7 +212,8 @@ TARGET INLINE vec_T exp_T(vec_T x)
     return exp2_T(r * LOG2E) * exp2_T(n);
 }
 
-/* tanh, within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which does not cancel near 0 */
+/* Returns tanh(x) within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1. With 2|x| = n * ln(2) + r, m is computed as
+   2^n * (e^r - 1) + (2^n - 1), which does not cancel near 0. */
 TARGET INLINE vec_T tanh_T(vec_T x)
 {
     const mask_T sign = (mask_T)x & ~MAGNITUDE;
@@ -249,7 +252,8 @@ TARGET INLINE vec_T tanh_T(vec_T x)
 #endif
 }
 
-/* erf, within 2 ulp: x + x p(x^2) below 1; from there 1 - 2^-q(x), with the logarithm of the complement as q */
+/* Returns erf(x) within 2 ulp: x + x * p(x^2) for |x| < 1, else 1 - 2^-q(|x|), where q approximates -log2(1 - erf). The
+   result has the sign of x. */
 TARGET INLINE vec_T erf_T(vec_T x)
 {
     const mask_T sign = (mask_T)x & ~MAGNITUDE;
@@ -305,11 +309,11 @@ TARGET INLINE vec_T erf_T(vec_T x)
 #endif
 }
 
-/* The sine of *x plus `quarter` quarter turns. The turns' angle is subtracted from x in three parts (fdlibm's), with an
-   error below 1e-17 for angles up to 10^6. */
+/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2 is first subtracted from *x. pi/2 is the sum of
+   three constants (those of fdlibm), so the error of the difference is below 1e-17 for angles up to 10^6. */
 TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
 {
-    const wide_T t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_T t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
     const wide_T n = t - 6755399441055744.0;
     const wide_T left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
         - n * 2.02226624879595063154e-21;
@@ -341,7 +345,7 @@ TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
 TARGET INLINE vec_T sin_T(const wide_T *x) { return turn_T(x, 0); }
 TARGET INLINE vec_T cos_T(const wide_T *x) { return turn_T(x, 1); }
 
-/* Functions without a vector form call the C library lane by lane. */
+/* Functions for which there is no vector instruction call the C library for each lane. */
 
 TARGET INLINE vec_T log_T(vec_T x)
 {
@@ -382,7 +386,7 @@ TARGET INLINE vec_T pow_T(vec_T x, vec_T y)
     return z;
 }
 
-/* Returns the sum over the lanes. */
+/* Returns the sum over the lanes of x. */
 TARGET INLINE REAL lane_sum_T(vec_T x)
 {
 #if LANES > 8
@@ -398,7 +402,7 @@ TARGET INLINE REAL lane_sum_T(vec_T x)
     return x[0];
 }
 
-/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
 TARGET INLINE REAL lane_max_T(vec_T x)
 {
 #if LANES > 8
@@ -414,7 +418,7 @@ TARGET INLINE REAL lane_max_T(vec_T x)
     return x[0];
 }
 
-/* Returns a vector with the sums over the lanes of LANES vectors. The sums are in the order of the vectors. */
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for LANES vectors t[0], t[1], … Overwrites t. */
 TARGET INLINE vec_T lane_sums_T(vec_T *t)
 {
     UNROLL for (int r = 0; r < LANES; r += 2)
@@ -433,7 +437,8 @@ TARGET INLINE vec_T lane_sums_T(vec_T *t)
     return t[0];
 }
 
-/* Transposes LANES vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+/* Transposes LANES vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
 TARGET INLINE void exchange_T(vec_T *t)
 {
     UNROLL for (int r = 0; r < LANES; r++)
@@ -468,7 +473,8 @@ TARGET INLINE void exchange_T(vec_T *t)
 #endif
 }
 
-/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched AHEAD rows early. */
+/* to[y][x] = from[x][y], in squares of LANES rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched AHEAD rows early. */
 TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
     int64_t to_row)
 {
@@ -487,7 +493,7 @@ TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, 
 }
 
 #if !F64
-/* Transposes as transpose_T does, but reads elements of 16 bits. */
+/* transpose_T from elements of 16 bits, which become floats. */
 TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
     int64_t to_row)
 {
@@ -505,7 +511,7 @@ TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, in
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* Transposes as transpose_T does, but writes elements of 16 bits. */
+/* transpose_T to elements of 16 bits, rounded as by narrowed(). */
 TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -522,7 +528,8 @@ TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
 #endif
-/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
 TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
 {
     const vec_T old = load_T(sum) * factor, more = load_T(compensation) * factor + x, new = old + more;
@@ -531,26 +538,26 @@ TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
 }
 
 #if BF16_PRODUCTS
-/* A pair of bf16 has 32 bits, and the first element of the pair is in the lower half. The processor has instructions
-   that multiply pairs and that round numbers to pairs. */
+/* A pair of bf16 has 32 bits, with the first element in the lower half. AVX512-BF16 has instructions that multiply
+   pairs, and that round floats to pairs. */
 typedef int32_t near_T __attribute__((aligned(2), may_alias)); /* in memory, aligned to an element */
 typedef mask_T pairs_T __attribute__((aligned(2), may_alias));
 TARGET INLINE int32_t pair_T(const uint16_t *p) { return *(const near_T *)(const void *)p; }
 TARGET INLINE void set_pair_T(uint16_t *p, int32_t pair) { *(near_T *)(void *)p = pair; }
 TARGET INLINE mask_T load_paired_T(const uint16_t *p) { return *(const pairs_T *)(const void *)p; }
-/* Returns sum + the product of the first elements + the product of the second elements, for each pair. */
+/* Returns sum + a.first * b.first + a.second * b.second for each lane. b has a pair for each lane; a is one pair. */
 TARGET INLINE vec_T multiply_T(vec_T sum, int32_t a, mask_T b)
 {
     return (vec_T)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-TARGET INLINE mask_T interleaved_T(__m512i both) /* pairs of an element of each half */
+TARGET INLINE mask_T interleaved_T(__m512i both) /* lane k: the pair of elements k of the lower and the upper half */
 {
     const mask_T turns = {INTERLEAVED};
     return (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
-/* Stores pairs of elements of two rows. `second` may be NULL. */
+/* Stores the pairs (first[k], second[k]) for LANES elements k. `second` is 0 if it is NULL. */
 TARGET INLINE void join_T(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
     const halves_T two[2] = {*(const halves_T *)(const void *)first,

@@ -1,6 +1,8 @@
-/* Bayesian optimisation (Jones, Schonlau and Welch, 1998): a Gaussian process over the logarithms of the knobs. The
-   cost model's expectation is an additional linear input. The next point is the one with the maximum expected
-   improvement of the log of the time. */
+/* The strategy `model`: Bayesian optimisation (Jones, Schonlau and Welch, 1998).
+   - A Gaussian process predicts the score of a point, which is the log of its ratio (search_score).
+   - Its inputs are the knobs on a logarithmic scale, and the cost model's prediction as a linear term.
+   - The next point is the one with the maximum expected improvement (EI) of the score.
+   In this file, a point's `place` is its input vector. "Seen" points have a result, or are the default point. */
 #include "search.h"
 #include "strategy.h"
 #include "../../schedule/schedule.h"
@@ -12,18 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* POOL: points that are considered. NEIGHBOURS: additional points near good ones. MAX_SEEN: points that the process
-   uses. MAX_FITTED: points that its parameters are fitted to. */
+/* - POOL: the maximum number of points in the initial pool.
+   - NEIGHBOURS: how many neighbours of the best points may be added to the pool.
+   - MAX_SEEN: the maximum number of seen points; when it is exceeded, some are forgotten.
+   - MAX_FITTED: how many of the seen points are used to fit the parameters. */
 enum { POOL = 2048, NEIGHBOURS = 1024, MAX_SEEN = 320, MAX_FITTED = 80, PARAMETERS = MAX_KNOBS + 2 };
 
 struct seen {
     int index; /* in the pool; -1: the default point */
     int64_t number;
-    double score, low; /* log of the ratio, and of the lower end of its interval; infinity: failed */
-    double noise;      /* variance of the score, estimated from the samples */
-    bool sure;         /* has all samples that a point can get, or was asked for with that many */
+    double score, low; /* the logs of the ratio and of the lower end of its confidence interval; infinity: failed */
+    double noise;      /* the variance of the score, estimated from the samples */
+    bool sure;         /* more samples are not needed, or SURE_SAMPLES were already requested */
 };
-/* The values of the parameters, which are stored as logarithms. */
+/* The parameters of the covariance. The fit works with their logarithms (`parameter` in struct model); `steepness` is
+   the inverse of the length scale along a knob. */
 struct kernel {
     int knobs;
     double steepness[MAX_KNOBS], noise, slope;
@@ -31,38 +36,37 @@ struct kernel {
 struct model {
     struct search_request request;
     struct search_pool pool;
-    double (*place)[MAX_KNOBS + 1]; /* of the points of the pool: every knob scaled to 0 … 1, then the expectation */
+    double (*place)[MAX_KNOBS + 1]; /* for each point of the pool: every knob scaled to 0 … 1, then the cost model's
+                                       prediction, standardised over the pool */
     double default_place[MAX_KNOBS + 1];
-    double expected_mean, expected_worst, expected_deviation; /* over the pool */
-    bool *asked;
+    double expected_mean, expected_worst, expected_deviation; /* of the predictions in the pool */
+    bool *asked;                                              /* for each point of the pool: it was returned */
     int64_t by_default;
-    int64_t explored;        /* the point whose neighbours are in the pool */
-    int design, turns, idle; /* the number of initial points; points asked for; how many of the last ones had little
-                                expected improvement */
+    int64_t explored;        /* the number of the point whose neighbours were added to the pool; -1: none yet */
+    int design, turns, idle; /* design: the number of initial points, which do not depend on the process. turns: how
+                                many points were asked for. idle: how many of the last ones had a tiny EI */
     int64_t trials;
     struct seen seen[MAX_SEEN];
     int count;
 
-    /* The Gaussian process: the number of points that it was fitted to, and its parameters, which are logarithms of
-       the length scale along each knob, the noise, and the weight of the expectation. */
-    int fitted;
-    double parameter[PARAMETERS];
+    /* The Gaussian process. K is the covariance matrix of the seen points, L its Cholesky factor: K = L L'. */
+    int fitted;                   /* the number of seen points at the last fit; 0: not yet fitted */
+    double parameter[PARAMETERS]; /* logarithms of: the length scale along each knob, the noise, and the weight of the
+                                     cost model's prediction */
     struct kernel kernel;
-    double (*factor)[MAX_SEEN]; /* the Cholesky factor for the first `rows` points */
-    double (*tried)[MAX_SEEN];  /* the Cholesky factor for parameters that are being tried */
-    double (*reach)[MAX_SEEN];  /* for every point of the pool: the inverse of the factor times the point's
-                                   covariances */
+    double (*factor)[MAX_SEEN]; /* L, of which the first `rows` rows are computed */
+    double (*tried)[MAX_SEEN];  /* L for parameters that the fit is trying */
+    double (*reach)[MAX_SEEN];  /* for every point of the pool: inverse(L) * its covariances with the seen points */
     int rows;
-    double value[MAX_SEEN], weight[MAX_SEEN]; /* scores in the units of the process; the inverse of the factor times
-                                                 these */
-    double works[MAX_SEEN], share;    /* like weight, for 1 at points that can be measured and 0 at others, minus their
-                                         mean */
-    double mean, deviation, variance; /* mean and deviation of the scores; variance of the process in units of the
-                                         deviation */
-    int now;                          /* the point that was asked for last */
+    double value[MAX_SEEN], weight[MAX_SEEN]; /* the standardised scores (see `see`); inverse(L) * value */
+    double works[MAX_SEEN], share;    /* a second regression, for whether a point can be measured (1) or fails (0):
+                                         share is the mean of these numbers, works is inverse(L) * (number - share) */
+    double mean, deviation, variance; /* mean and standard deviation of the limited scores; the variance of the
+                                         process, for standardised scores */
+    int now;                          /* the index in the pool of the point that was returned last */
 };
 
-/* ---- the process ---- */
+/* ---- the Gaussian process ---- */
 
 static struct kernel kernel_of(const struct model *m, const double *parameter)
 {
@@ -73,8 +77,8 @@ static struct kernel kernel_of(const struct model *m, const double *parameter)
     return kernel;
 }
 
-/* The sum of Matérn's covariance with smoothness 5/2, a covariance linear in the expectation, and one of an unknown
-   constant. */
+/* The covariance of the scores at two places: Matérn's with smoothness 5/2 in the knobs, plus a linear one in the cost
+   model's prediction, plus 0.25 for an unknown constant offset. */
 static double covariance(const struct kernel *kernel, const double *a, const double *b)
 {
     double square = 0;
@@ -92,8 +96,8 @@ static const double *place_of(const struct model *m, int seen)
     return index < 0 ? m->default_place : m->place[index];
 }
 
-/* Computes row `n` of the factor of the points chosen[0..n], or of the first n + 1 points if `chosen` is NULL.
-   Returns false if the pivot is not positive because of rounding. */
+/* Computes row `n` of the Cholesky factor for the seen points chosen[0..n], or for the first n + 1 seen points if
+   `chosen` is NULL. Returns false if the pivot is not positive, which rounding can cause. */
 static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MAX_SEEN],
                        const int *chosen, int n)
 {
@@ -111,9 +115,10 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
     return true;
 }
 
-/* Converts scores to units of their deviation. A score that is much worse than others of this space shows where not
-   to search, but not how good points differ, so it is reduced to a limit. A failed point gets a mildly bad score:
-   the best points are often near points that do not fit, and `works` avoids the latter. */
+/* Standardises the scores of the seen points: subtracts their mean and divides by their standard deviation.
+   - A very bad score is first reduced to a limit, so that it does not hide the differences between good points.
+   - A failed point gets a mildly bad score, because the best points are often next to points that fail, for example
+     for lack of memory. The regression `works` keeps the search away from points that fail. */
 static void see(struct model *m)
 {
     double sorted[MAX_SEEN] = {0};
@@ -140,7 +145,7 @@ static void see(struct model *m)
     for (int k = 0; k < m->count; k++) m->value[k] = (m->value[k] - m->mean) / m->deviation;
 }
 
-/* The prior of a parameter, log-normal: its mean and its deviation. */
+/* The prior of parameter[k], which is normal (so the parameter itself is log-normal): its mean and deviation. */
 static void prior(const struct model *m, int k, double *about, double *within)
 {
     const int knobs = m->request.space->knobs;
@@ -148,7 +153,8 @@ static void prior(const struct model *m, int k, double *about, double *within)
     *within = k < knobs ? 0.8 : 1.3;
 }
 
-/* The log of the density of the parameters given the chosen scores, with the variance of the process at its optimum. */
+/* The log of the posterior density of the parameters, given the scores of the `n` chosen points, up to a constant. The
+   variance of the process is set to its optimum. */
 static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n,
                          double (*factor)[MAX_SEEN])
 {
@@ -179,8 +185,8 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Changes every parameter in steps as long as the likelihood improves. If there are too many points, half of the
-   points it uses are the best ones. */
+/* Fits the parameters by coordinate search: changes one parameter at a time while `likelihood` improves. With more than
+   MAX_FITTED seen points, half of the points used are the best ones, and the rest are spread over the others. */
 static void fit(struct model *m)
 {
     double(*factor)[MAX_SEEN] = m->tried;
@@ -214,7 +220,7 @@ static void fit(struct model *m)
     m->rows = 0;
 }
 
-/* Element `n` of the reach of point p; the elements before it must be computed. */
+/* Computes reach[p][n] by forward substitution from reach[p][0..n-1]. */
 static void reach_point(struct model *m, int p, int n)
 {
     double sum = covariance(&m->kernel, place_of(m, n), m->place[p]);
@@ -222,7 +228,8 @@ static void reach_point(struct model *m, int p, int n)
     m->reach[p][n] = sum / m->factor[n][n];
 }
 
-/* Updates the factor, and the reach of the pool, to all points seen. */
+/* Brings the process up to date with all seen points: fits the parameters again if there are enough new points, and
+   extends `factor`, `reach`, `weight` and `works`. */
 static void update(struct model *m)
 {
     see(m);
@@ -230,7 +237,7 @@ static void update(struct model *m)
     while (m->rows < m->count) {
         const int n = m->rows;
         if (!factor_row(m, &m->kernel, m->factor, NULL, n)) {
-            /* more noise makes any such matrix positive definite */
+            /* more noise adds to the diagonal of K, which makes K positive definite */
             m->parameter[m->request.space->knobs] += 1;
             m->kernel = kernel_of(m, m->parameter);
             m->rows = 0;
@@ -258,7 +265,7 @@ static void update(struct model *m)
 
 /* ---- the next point ---- */
 
-/* The expected amount by which a normal value is below `best`; a value above it counts as 0. */
+/* The expected improvement: the expectation of max(best - x, 0) for a normal x with this mean and deviation. */
 static double improvement(double best, double mean, double deviation)
 {
     if (deviation <= 0) return best > mean ? best - mean : 0;
@@ -266,8 +273,8 @@ static double improvement(double best, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-/* The score to improve on: the minimum of the process's estimates for the points it has seen. `luck` is the part of
-   the noise that comes from samples. */
+/* The score to improve on: the minimum over the seen points of the process's estimate of their true score. `luck`: the
+   variance of the samples' noise, relative to that of the process. */
 static double target(const struct model *m, double luck)
 {
     double inverse[MAX_SEEN], best = INFINITY;
@@ -281,13 +288,13 @@ static double target(const struct model *m, double luck)
     return best;
 }
 
-/* The point of the pool with the maximum expected improvement, with *gain in log of time; -1: all points have been
-   asked for. */
+/* The index in the pool of the point with the maximum EI; *gain is its EI as a difference of scores. -1: all points
+   were already returned. */
 static int most_promising(struct model *m, double *gain)
 {
     update(m);
-    /* The fitted noise can exceed the noise of the samples. The difference is a property of the points, so another
-       point may have a better value. */
+    /* The fitted noise has two parts: the noise of the samples (`luck`), and real differences between points that the
+       covariance does not explain (`lasting`). The second part can be gained at a new point, so it counts for EI. */
     const double noise = m->kernel.noise * m->variance;
     double luck = 0;
     for (int k = 0; k < m->count; k++) luck += m->seen[k].noise / m->count;
@@ -324,8 +331,8 @@ static double distance(const struct model *m, const double *a, const double *b)
     return square;
 }
 
-/* Alternately from the points that the cost model ranks best and from random points: the point with the maximum
-   distance from all points seen. */
+/* The next initial point: of several candidates, the one that is farthest from its nearest seen point. Candidates are
+   alternately the best points in the cost model's order, and random points. -1: all candidates were returned before. */
 static int design_point(const struct model *m)
 {
     enum { LIKED = 8, DRAWN = 24 };
@@ -369,8 +376,8 @@ static void place_point(const struct model *m, int64_t number, double *place)
     }
 }
 
-/* The expectation in units of its deviation in the pool. A point without an expectation gets the worst one of the
-   pool. */
+/* Sets the last element of the place: the cost model's prediction, standardised over the pool. A point without a
+   prediction gets the worst one of the pool. */
 static void place_expected(const struct model *m, double expected, double *place)
 {
     if (expected == INFINITY) expected = m->expected_worst;
@@ -403,7 +410,8 @@ static void place_pool(struct model *m)
     }
 }
 
-/* If the pool is only a part of the space, adds the neighbours of the best point to it. */
+/* If the pool is only a part of the space, adds the neighbours of the best seen point to the pool: the points that
+   differ from it by one step in one knob. */
 static void add_neighbours(struct model *m)
 {
     const struct tune_space *space = m->request.space;
@@ -464,8 +472,8 @@ static void *model_open(struct arena *arena, const struct search_request *reques
     return m;
 }
 
-/* The best point or, with `rivals`, the best of the points that may be equally good, if more samples could change
-   the result; NULL if there is none. */
+/* The seen point to measure again with more samples; NULL if there is none. Without `rivals`: the best point, unless
+   it is `sure`. With `rivals`: the best of all points that are not sure and whose interval reaches the best score. */
 static struct seen *unsure(struct model *m, bool rivals)
 {
     const struct seen *leader = &m->seen[0];
@@ -510,7 +518,7 @@ static enum search_answer model_next(void *state, struct tune_point *point, int 
     return SEARCH_POINT;
 }
 
-/* Forgets every second point of the worse half; the remaining points still cover the same regions. */
+/* Forgets every second point of the worse half. The remaining points still show which regions are bad. */
 static void forget(struct model *m)
 {
     const struct seen *order[MAX_SEEN];
@@ -545,7 +553,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
         seen->sure = true;
         return;
     }
-    /* the variance of the median of that many samples, if the samples are normal */
+    /* The variance of the median of n normal samples is about pi / 2 = 1.57 times the variance of their mean. */
     double sum = 0, squares = 0;
     for (int s = 0; s < result->samples; s++)
         sum += log(result->sample[s].seconds / result->sample[s].default_seconds) / result->samples;

@@ -1,6 +1,8 @@
-/* Successive halving (Jamieson and Talwalkar, 2016) on a lattice. A round measures many points with few samples. The
-   best third is measured again with three times as many samples, as are a few points that may only have had bad
-   luck. The remaining places of the next, smaller round are filled with neighbours of the points that stay. */
+/* Successive halving (Jamieson and Talwalkar, 2016). The first round measures many points with few samples. Each later
+   round has three quarters of the trials of the round before, which go to
+   - the best points so far, a third as many as the round before had, with three times as many samples;
+   - a few points that may only have been unlucky: their confidence interval begins below the best score;
+   - new points: first neighbours of these best points (one or two steps in a knob), then points of the pool. */
 #include "search.h"
 #include "strategy.h"
 #include "../../support/support.h"
@@ -12,22 +14,22 @@
 
 enum { POOL = 4096, MIN_TRIALS = 64 };
 
-/* A point that was measured, or will be. */
+/* A point that was measured, or will be measured in this round. */
 struct look {
     int64_t number;
-    double score, low; /* log of the ratio, and of the lower end of its interval */
+    double score, low; /* the logs of the ratio and of the lower end of its confidence interval; less is better */
     int samples;
 };
 struct halving {
     struct search_request request;
     struct search_pool pool;
-    int ranked, drawn, turns; /* ranked: how many points of the cost model's order were used; drawn: how many of a
-                                 random order; turns: selects the order */
+    int ranked, drawn, turns; /* ranked, drawn: how many points were taken from the cost model's order, and from a
+                                 random order. turns: if odd, the next point is from the random order */
     int64_t left;             /* the number of trials left */
     struct look *look;        /* all points that were measured, and the default point */
     int looks;
-    struct look *round; /* first the points that stay, then new ones */
-    int size, at;
+    struct look *round; /* the points of this round: first those to be measured again, then new ones */
+    int size, at;       /* the number of points in `round`; the index of the next one to measure */
 };
 
 static bool in_round(const struct halving *h, int64_t number)
@@ -51,7 +53,8 @@ static bool add(struct halving *h, int64_t number)
     return true;
 }
 
-/* Adds points from both orders alternately; returns false if every point of the pool is known. */
+/* Adds one new point of the pool to the round, alternately from the cost model's order and from a random order. Returns
+   false if no new point is left. */
 static bool add_from_pool(struct halving *h)
 {
     const int count = h->pool.count;
@@ -65,8 +68,8 @@ static bool add_from_pool(struct halving *h)
     return false;
 }
 
-/* Adds points that are one step away in one knob; with `far` also two steps in one knob, or one step in each of two
-   knobs. */
+/* Adds neighbours of a point until the round has `size` points. A step is to the next value of a knob. Without `far`:
+   one step in one knob. With `far`: two steps in one knob, or one step in each of two knobs. */
 static void add_neighbours(struct halving *h, int64_t number, bool far, int size)
 {
     const struct tune_space *space = h->request.space;
@@ -91,7 +94,7 @@ static int by_score(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Measures the point again, unless it has enough samples. */
+/* Adds the point to the round with three times as many samples, unless it already has SURE_SAMPLES. */
 static void look_again(struct halving *h, const struct look *look)
 {
     if (look->samples >= SURE_SAMPLES) return;
@@ -99,7 +102,7 @@ static void look_again(struct halving *h, const struct look *look)
     h->round[h->size++].samples = look->samples * 3 > SURE_SAMPLES ? SURE_SAMPLES : look->samples * 3;
 }
 
-/* Returns false if no point is left to measure. */
+/* Chooses the points of the next round. Returns false if no point is left to measure. */
 static bool begin_round(struct halving *h)
 {
     const bool first = h->looks == 1;
@@ -135,7 +138,7 @@ static void *halving_open(struct arena *arena, const struct search_request *requ
     struct halving *h = arena_alloc(arena, sizeof *h);
     *h = (struct halving){
         .request = *request, .pool = search_pool_make(arena, request, POOL, 0), .left = request->trials};
-    /* every point may be measured with each of the three numbers of samples */
+    /* a point is measured at most three times: with 3, 9 and 21 samples */
     const int64_t max = INT64_C(3) * h->pool.count + 1;
     if (h->left <= 0) h->left = h->pool.count / 4 > MIN_TRIALS ? h->pool.count / 4 : MIN_TRIALS;
     if (h->left > max) h->left = max;

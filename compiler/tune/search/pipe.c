@@ -1,6 +1,7 @@
-/* The user's own strategy: a command that reads lines of JSON from standard input and writes lines of JSON to
-   standard output; pipe_help describes them. The command may write before it reads answers, may never read them, may
-   take any time, and may end at any time. */
+/* A strategy of the user: a command that exchanges lines of JSON with attnc through its standard input and output
+   (pipe_help describes the lines). attnc never blocks on the command, which may
+   - ask for several points before it reads a result, or never read results;
+   - take any time, or end at any time. */
 #include "search.h"
 #include "strategy.h"
 #include "../../schedule/schedule.h"
@@ -55,9 +56,9 @@ enum { MAX_LINE = 1 << 16, TICK_MS = 50, GRACE_MS = 1000 };
 struct pipe_search {
     struct search_request request;
     const struct options *o;
-    pid_t child; /* the leader of a process group; 0: it has been reaped */
-    int status;  /* of the child; -1: unknown */
-    int in, out; /* in: to the child's standard input; out: from its standard output; -1: closed */
+    pid_t child; /* the command's shell, which leads a process group; 0: it has ended and was reaped */
+    int status;  /* the wait status of the child; -1: unknown */
+    int in, out; /* pipes to the child's standard input and from its standard output; -1: closed */
     struct text unsent, unread;
     int64_t asked;
 };
@@ -132,7 +133,8 @@ static void wait_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* Writes as much as the pipe takes. The command may close its standard input if it does not need the answers. */
+/* Writes as much of `unsent` as the pipe can take. A command that does not need results may have closed its standard
+   input; that is not an error. */
 static void send_some(struct pipe_search *x)
 {
     sigset_t pipe_signal, before, pending;
@@ -150,7 +152,7 @@ static void send_some(struct pipe_search *x)
         else if (wrote < 0 && errno != EINTR)
             shut(&x->in);
     }
-    /* removes the SIGPIPE of a failed write, unless one was pending before */
+    /* A write to a closed pipe has left a SIGPIPE pending. It is removed here, unless one was pending before. */
     const struct timespec now = {0, 0};
     if (x->in < 0 && !sigismember(&pending, SIGPIPE))
         while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
@@ -164,7 +166,7 @@ static void send_some(struct pipe_search *x)
 
 /* ---- lines from the command ---- */
 
-/* Quotes the part of a line that fits into a message. */
+/* Appends the line in quotes, shortened to 160 bytes, with control characters as escapes. */
 static void quote(const char *line, size_t length, struct text *out)
 {
     enum { SHOWN = 160 };
@@ -197,7 +199,7 @@ static bool refuse(const struct pipe_search *x, const char *line, size_t length,
 static bool refuse_end(struct pipe_search *x)
 {
     struct text what = {0};
-    /* its output closes shortly before it ends */
+    /* its standard output closes shortly before the process ends, so the exit status may come a little later */
     for (int k = 0; k < GRACE_MS / TICK_MS && !ended(x); k++) wait_ms(TICK_MS);
     if (x->child)
         text_add(&what, "closed its output");
@@ -229,8 +231,8 @@ static bool receive_some(struct pipe_search *x)
     }
 }
 
-/* The next line, of `length` bytes without the newline, allocated with malloc. NULL after a message, or, with *over
-   set, if the search should stop waiting. */
+/* Waits for the next line of the command. Returns it allocated with malloc; *length does not count the newline.
+   Returns NULL with *over set if the search should end; otherwise NULL after a message. */
 static char *next_line(struct pipe_search *x, size_t *length, bool *over)
 {
     bool last = false;
@@ -261,8 +263,8 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
         send_some(x);
         struct pollfd wait[2] = {{.fd = x->out, .events = POLLIN},
                                  {.fd = x->unsent.length ? x->in : -1, .events = POLLOUT}};
-        /* A process that it started may keep the pipe open. After the command has ended, only the bytes in the pipe
-           are read. */
+        /* A background process of the command may keep the pipe open. So once the command has ended, attnc does not
+           wait for the end of the pipe, but only reads the bytes that it contains. */
         const bool dead = ended(x);
         if (poll(wait, 2, dead ? 0 : TICK_MS) < 0 && errno != EINTR) {
             complain(x->o, "cannot wait for the strategy's command: %s", strerror(errno));
@@ -272,7 +274,7 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
     }
 }
 
-/* The index of a value of a knob; -1 after a message. */
+/* The index of a JSON value among the values of the knob; -1 after a message. */
 static int value_index(const struct pipe_search *x, const char *line, size_t length, const struct tune_knob *knob,
                        const json_t *value)
 {
@@ -313,7 +315,8 @@ static bool read_point(const struct pipe_search *x, const char *line, size_t len
     return true;
 }
 
-/* Reads one line from the command. Returns false after a message, or with *done set. */
+/* Parses one line of the command. Returns true if it asks for a point. Otherwise *done is set if the line ends the
+   search; if *done is false, a message was given. */
 static bool read_request(const struct pipe_search *x, const char *line, size_t length, struct tune_point *point,
                          int *samples, bool *done)
 {
@@ -375,7 +378,7 @@ static void add_space(struct pipe_search *x)
                                                (json_int_t)knob->value[knob->default_at]));
     }
     json_object_set_new(top, "space", knobs);
-    /* the largest seeds do not fit into the integers of the JSON library */
+    /* the seed is written here, because Jansson's integers are signed and cannot hold seeds above INT64_MAX */
     char *text = json_dumps(top, JSON_COMPACT);
     if (text)
         text_add(&x->unsent, "%.*s,\"seed\":%" PRIu64 ",\"trials\":%" PRId64 "}\n", (int)strlen(text) - 1, text,
@@ -406,7 +409,7 @@ static void pipe_tell(void *state, const struct tune_point *point, const struct 
         add_number(top, "high", gain.high);
         add_number(top, "seconds", tune_seconds(result));
     } else {
-        /* the message of a compiler may have been truncated inside a character */
+        /* A truncated message may end inside a UTF-8 character. Then every byte that is not ASCII becomes '?'. */
         char why[sizeof result->why];
         memcpy(why, result->why, sizeof why);
         json_t *word = json_string(why);

@@ -1,5 +1,5 @@
-/* The interface of strategies, and the two strategies that do not learn from results: all points in the cost model's
-   order, and random points. */
+/* Finds a strategy by name and calls it; and the two strategies that ignore results: `exhaustive` (all points in the
+   cost model's order) and `random`. */
 #include "search.h"
 #include "strategy.h"
 #include "../../support/support.h"
@@ -9,7 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- exhaustive: every point except the default one, whose ratio is 1 by definition ---- */
+/* ---- exhaustive: every point, those with the lowest predicted time first. The default point is left out, because its
+   ratio is 1 by definition ---- */
 
 enum { MAX_EXHAUSTIVE = 1 << 16 };
 struct exhaustive {
@@ -48,7 +49,7 @@ static enum search_answer exhaustive_next(void *state, struct tune_point *point,
 static const struct strategy search_exhaustive = {"exhaustive", exhaustive_open, exhaustive_next, search_learn_nothing,
                                                   NULL};
 
-/* ---- random: the same points in a shuffled order ---- */
+/* ---- random: every point except the default one, in random order ---- */
 
 struct random {
     const struct tune_space *space;
@@ -144,7 +145,7 @@ struct search *search_open(const char *name, const struct search_request *reques
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed)
 {
     enum search_answer answer = SEARCH_OVER;
-    /* a command ends its search itself, and gets an error if it asks for too many trials */
+    /* A user's command has to end its search itself; asking for too many trials is an error (pipe.c). */
     const bool enough = s->strategy != &search_pipe && s->request.trials > 0 && s->asked >= s->request.trials;
     if (!s->over && !enough) answer = s->strategy->next(s->state, point, samples);
     s->over = answer != SEARCH_POINT;

@@ -1,4 +1,4 @@
-/* Strategies that choose the points of the space to measure. */
+/* Strategies: they choose which points of the space (space.h) to measure, and in which order. */
 #ifndef ATTNC_TUNE_SEARCH_H
 #define ATTNC_TUNE_SEARCH_H
 
@@ -10,22 +10,24 @@
 struct search_request {
     const struct tune_space *space;
     uint64_t seed;
-    int64_t trials; /* the maximum number of points; 0: no limit */
-    double (*expected)(void *user,
-                       const struct tune_point *); /* from the cost model, in any unit, only for ranking; may be NULL */
+    int64_t trials;                                            /* the maximum number of points; 0: no limit */
+    double (*expected)(void *user, const struct tune_point *); /* the cost model's prediction, in any unit, because it
+                                                                  only ranks points; may be NULL */
     void *user;
-    bool (*stop)(void *user); /* called while waiting for a command: whether the search should end; may be NULL */
+    bool (*stop)(void *user); /* returns true if the search should end. Called while a strategy waits for a command;
+                                 may be NULL */
 };
 struct search;
-/* `name`: one of search_names, or pipe:COMMAND. NULL after a message: the name is unknown, or the command does not
-   start. Equal requests and equal results give the same order of points. */
+/* Starts the strategy `name`, which is in search_names or has the form pipe:COMMAND. Returns NULL after a message if
+   the name is unknown or the command cannot be started. Equal requests and results give the same order of points. */
 struct search *search_open(const char *name, const struct search_request *request, const struct options *o);
-/* The next point to measure, and the number of samples that it should then have. Returns false when the search is
-   over. A point may be returned again with more samples. Only a command may ask for the default point, whose ratio
-   is 1, or for a point again without more samples. *failed: the user's own strategy violated the protocol (after a
-   message). */
+/* Sets *point to the next point to measure, and *samples to the number of samples that it should have afterwards.
+   Returns false when the search is over, with *failed set if a user's command violated the protocol (after a message).
+   - A point may be returned again, with a larger *samples.
+   - Only a command may ask for the default point, whose ratio is 1, or again for a point with the same *samples. */
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed);
-/* Reports the result of the last point of search_next, with all its samples. */
+/* Tells the strategy the result of the point that search_next returned last. The result has all samples of the point,
+   including earlier ones. */
 void search_tell(struct search *s, const struct tune_point *point, const struct tune_result *result);
 void search_close(struct search *s);
 /* Whether there is a strategy of that name; prints an error if not. */

@@ -20,8 +20,9 @@ uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k)
     return (uint64_t)out[1] << 32 | out[0];
 }
 
-/* A Feistel network over the minimum even number of bits that holds all numbers. A result outside the range is
-   passed through the network again, so the mapping is still a permutation. */
+/* A Feistel network: a permutation of the numbers of 2 * half bits, where 2 * half is the smallest even number of bits
+   that can hold count - 1. A result that is not below `count` is passed through the network again (cycle walking),
+   which gives a permutation of the numbers below `count`. */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k)
 {
     int half = 1;

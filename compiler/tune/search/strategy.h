@@ -1,4 +1,4 @@
-/* Functions shared by strategies, only for the files of tune/search/. */
+/* Declarations shared by the strategies; only files of tune/search/ include them. */
 #ifndef ATTNC_TUNE_SEARCH_STRATEGY_H
 #define ATTNC_TUNE_SEARCH_STRATEGY_H
 
@@ -9,44 +9,48 @@
 
 enum search_answer { SEARCH_POINT, SEARCH_OVER, SEARCH_FAILED };
 
-/* A strategy. Its state is allocated in the arena, which is freed after `close`. */
+/* A strategy. `open` returns its state, allocated in the arena; the arena is freed after `close`. */
 struct strategy {
     const char *name;
-    /* `argument`: the text after the colon of pipe:COMMAND. Returns NULL after a message. */
+    /* `argument`: COMMAND of pipe:COMMAND; NULL for other strategies. Returns NULL after a message. */
     void *(*open)(struct arena *arena, const struct search_request *request, const char *argument,
                   const struct options *o);
-    /* Like search_next and search_tell, which enforce the limit of trials. */
+    /* Like search_next and search_tell. Strategies need not check the maximum number of trials; search_next does. */
     enum search_answer (*next)(void *state, struct tune_point *point, int *samples);
     void (*tell)(void *state, const struct tune_point *point, const struct tune_result *result);
     void (*close)(void *state); /* may be NULL */
 };
 extern const struct strategy search_halving, search_model, search_pipe;
 
-/* The number of samples: of a first measurement, of a trial, of a point that is chosen, and the maximum that a
-   command may ask for. */
+/* Numbers of samples.
+   - FEW_SAMPLES: in the first round of `halving`.
+   - TRIAL_SAMPLES: the default for a point.
+   - SURE_SAMPLES: enough to decide between good points; strategies ask for no more.
+   - MAX_SAMPLES: the most that a user's command may ask for. */
 enum { FEW_SAMPLES = 3, TRIAL_SAMPLES = 7, SURE_SAMPLES = 21, MAX_SAMPLES = 10000 };
 
-/* 64 random bits: number `k` of a stream, by Philox. Equal arguments give equal bits on every machine. */
+/* The k-th 64 random bits of a stream, from the generator Philox. Equal arguments give equal bits on every machine. */
 uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k);
-enum { STREAM_ORDER, STREAM_DESIGN = 16 }; /* each round of the order uses one stream */
-/* The k-th of the integers below `count` in a shuffled order. */
+enum { STREAM_ORDER, STREAM_DESIGN = 16 }; /* search_shuffled uses the streams STREAM_ORDER + 0, 1, ..., 5 */
+/* The k-th element of a random permutation of 0, 1, ..., count - 1, which depends only on seed and count. */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k);
 
-/* The points that a search considers: all points except the default one, or, if there are more than `max`, a random
-   part of them, with room for more. */
+/* The points that a search considers: all points of the space except the default one. If there are more than `max`, a
+   random sample of `max` points. The arrays `number` and `expected` have room for `room` more points. */
 struct search_pool {
     int count;
-    int64_t *number;  /* ascending if all points are included, else in the order in which they were drawn */
-    double *expected; /* log of the seconds that the cost model expects; infinity: no expectation */
-    int *ranked;      /* indices, the lowest expectation first; ties by number */
+    int64_t *number;  /* point numbers: ascending if all points are included, otherwise in random order */
+    double *expected; /* log of the cost model's prediction; infinity: there is none */
+    int *ranked;      /* indices of the two arrays, by ascending prediction; ties by point number */
 };
 struct search_pool search_pool_make(struct arena *arena, const struct search_request *request, int max, int room);
-/* The log of the cost model's expectation; infinity if it has none. */
+/* The log of the cost model's prediction for the point with this number; infinity if there is none. */
 double search_expected(const struct search_request *request, int64_t number);
 
-/* The log of the measured ratio; infinity if nothing was measured, for any reason. */
+/* The log of the measured ratio, so lower is better; infinity if the point could not be measured. */
 double search_score(const struct tune_result *result);
 
+/* The `tell` of strategies that ignore results. */
 void search_learn_nothing(void *state, const struct tune_point *point, const struct tune_result *result);
 
 #endif

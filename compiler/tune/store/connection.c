@@ -1,4 +1,4 @@
-/* Statements and transactions on the database, with messages for people. */
+/* Statements and transactions on the database. Every failure prints a message that names its cause. */
 #include "connection.h"
 #include "store.h"
 #include "../../support/support.h"
@@ -26,7 +26,8 @@ bool store_wrong(struct store *s, enum status status, const char *format, ...)
     return false;
 }
 
-/* SQLite does not keep the system's reason for a failed write to its log. */
+/* Whether a failed write was probably caused by the limit on file sizes (ulimit -f). SQLite does not keep errno for a
+   failed write to its log, so the limit is looked up here. */
 static bool beyond_limit(int code)
 {
     struct rlimit limit;
@@ -92,7 +93,7 @@ sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...
 
 bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...)
 {
-    sqlite3_reset(statement); /* its result is the failure of the previous execution, which was already reported */
+    sqlite3_reset(statement); /* returns the error of the previous execution, for which a message was already printed */
     va_list list;
     va_start(list, types);
     const bool bound = bind_all(s, statement, types, list);
@@ -143,7 +144,7 @@ bool store_read(struct store *s)
     return store_do(s, "BEGIN", "");
 }
 
-/* Some failures, such as a full disk, have already ended the transaction. */
+/* Rolls the transaction back, unless a failure such as a full disk has already ended it. */
 static void back(struct store *s)
 {
     if (!sqlite3_get_autocommit(s->db)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);

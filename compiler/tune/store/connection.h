@@ -1,4 +1,4 @@
-/* Declarations shared by the files of the store: the connection and its statements, the schema, rows. */
+/* Declarations shared by the files of the store: connection, statements, transactions, schema, rows, processes. */
 #ifndef ATTNC_TUNE_STORE_CONNECTION_H
 #define ATTNC_TUNE_STORE_CONNECTION_H
 
@@ -9,50 +9,53 @@
 
 #include <sqlite3.h>
 
-/* Reports the last error of SQLite in words for people; returns false. */
+/* Prints a message for SQLite's last error, sets s->status and returns false. */
 bool store_failed(struct store *s);
-/* Reports an error after the file's name; returns false. */
+/* Prints the file's name and this message, sets s->status and returns false. */
 bool store_wrong(struct store *s, enum status status, const char *format, ...) IR_PRINTF(3, 4);
-/* Makes a statement and binds its parameters: `types` has i (int64_t), d (double) or t (const char *) for each. End
-   it with store_done. */
+/* Prepares a statement and binds its parameters. `types` has one letter for each: i (int64_t), d (double) or t (const
+   char *). Returns NULL after a message. The caller frees the statement with store_done. */
 sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...);
-/* Resets the statement and binds new parameters. */
+/* Resets the statement, to run it again, and binds new parameters. */
 bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...);
-/* Returns 1 if there is a row, 0 if there are no more, -1 after a message. */
+/* Reads the next row. Returns 1 if there is one, 0 if there are no more, -1 after a message. */
 int store_row(struct store *s, sqlite3_stmt *statement);
 /* Runs the statement to its end and ignores its rows. */
 bool store_step(struct store *s, sqlite3_stmt *statement);
 void store_done(sqlite3_stmt *statement);
+/* Prepares, runs and frees a statement. */
 bool store_do(struct store *s, const char *sql, const char *types, ...);
-/* Every writer takes the lock before it reads, so that the values it read are still current when it writes. `well`:
-   whether everything in between succeeded; if not, nothing is kept. */
+/* A transaction that writes: store_write begins it, store_written commits it if `well`, otherwise rolls it back.
+   store_write takes the write lock, so no other process changes what is read before the write. */
 bool store_write(struct store *s);
 bool store_written(struct store *s, bool well);
-/* All reads between these two see the same state of the database. */
+/* A transaction that only reads: store_read begins it, store_have_read ends it and returns `well`. All reads in between
+   see the same state of the database. */
 bool store_read(struct store *s);
 bool store_have_read(struct store *s, bool well);
 
 /* ---- the schema ---- */
 
 enum { STORE_IS_ATTNC = 0x61746e63 }; /* PRAGMA application_id: "atnc" */
-/* The number of steps, which is the version of the schema after all of them. */
+/* The newest version of the schema: the number of migration steps in schema.c. */
 int store_newest(void);
-/* The version of the database: 0 if it is empty; -1 after a message (it belongs to another program or a newer
-   version). */
+/* The version of the database: 0 if it is empty; -1 after a message, if it belongs to another program or was made by a
+   newer attnc. */
 int store_version(struct store *s);
 bool store_migrate(struct store *s);
 
 /* ---- rows ---- */
 
-/* Finds or inserts the experiment and returns its id. */
+/* Sets *id to that of an equal experiment in the database, which is inserted if it is not there. */
 bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id);
 bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, struct tune_experiment *e);
-/* Records that `trial` shares the result of the trial whose key is `key`. */
+/* Records that `trial` shares the result of the trial with the key `key` (column `key` of the table trials). */
 bool store_set_same(struct store *s, int64_t trial, double finished, const char *status, const char *key);
+/* Stores the point of a trial: one row of `choices` for each knob. */
 bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space);
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result);
-/* The trial with its schedule and samples; if it shares a result, that result. `statement` must begin with a row of
-   STORE_TRIAL_COLUMNS from STORE_TRIALS. */
+/* Reads a trial with its point and its samples. The current row of `statement` must begin with STORE_TRIAL_COLUMNS,
+   selected from STORE_TRIALS: t is the trial, and o is the trial whose result it shares, if it shares one. */
 #define STORE_TRIALS "trials t LEFT JOIN trials o ON o.key = t.same_as"
 #define STORE_TRIAL_COLUMNS \
     "t.id, t.begun, coalesce(o.status, t.status), coalesce(o.why, t.why), coalesce(o.work, t.work), coalesce(o.peak, " \
@@ -66,13 +69,13 @@ double store_now(void);
 
 /* ---- processes ---- */
 
-/* This process, described in one line. */
+/* Describes this process in one line: host name, boot, PID namespace, process id and start time. */
 const char *process_here(struct arena *arena);
-/* Whether a process that was described by process_here, and began a trial at that time, has ended. For a process on
-   another machine this is assumed after a day. */
+/* Whether the process with this description has ended. A process that cannot be checked from here, such as one on
+   another machine, counts as ended a day after `begun`, the start of its trial in seconds since 1970. */
 bool process_gone(const char *process, double begun);
 
-/* how many milliseconds to wait for the lock of another process */
+/* how long to wait for the lock of another process, in milliseconds; tests shorten it */
 extern int store_patience;
 
 #endif

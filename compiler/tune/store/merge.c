@@ -1,5 +1,5 @@
-/* Merges two databases: copies the rows that only the other one has. Runs and trials are identified by their random
-   keys. */
+/* Merges the database `from` into the database `to`: copies runs and trials that `to` does not have. Random keys tell
+   which rows of the two databases are the same. */
 #include "connection.h"
 #include "store.h"
 #include "../../spec/spec.h"
@@ -12,10 +12,11 @@
 
 struct merge {
     struct store *to, *from;
-    struct arena *arena; /* for one trial */
+    struct arena *arena; /* for reading one trial */
 };
 
-/* The id of the row with the key in a table; 0 if there is none. */
+/* Sets *id to the first column of the query's row for the key, 0 if there is none. If `finished` is not NULL, sets it
+   to the second column. Returns false after a message. */
 static bool find_key(struct store *s, const char *sql, const char *key, int64_t *id, double *finished)
 {
     sqlite3_stmt *q = store_ask(s, sql, "t", key);
@@ -26,8 +27,8 @@ static bool find_key(struct store *s, const char *sql, const char *key, int64_t 
     return row >= 0;
 }
 
-/* If both databases have a trial, the version that was finished last is kept: it may have been running when one was
-   copied, or may have got more samples. */
+/* Merges one trial. If both databases have it, the result that was finished last is kept: the trial may have been
+   running when one file was copied from the other, or has got more samples since. */
 static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_space *space, int64_t run)
 {
     struct tune_trial trial;
@@ -52,7 +53,8 @@ static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_sp
     return !finished || store_set_result(m->to, id, when, &trial.result);
 }
 
-/* Row: id, key, experiment, spec_name, spec_text, strategy, seed, begun. */
+/* Merges one run with its trials. The columns of `row` are id, key, experiment, spec_name, spec_text, strategy, seed,
+   begun. */
 static bool merge_run(struct merge *m, sqlite3_stmt *row)
 {
     struct arena *arena = arena_new();

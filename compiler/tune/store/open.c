@@ -1,5 +1,5 @@
-/* Opens the database of results. No other file is harmed, every write is completed or undone, and failures are
-   reported in words. */
+/* Opens the database of results. A file that attnc did not write is never changed; a write is complete or undone, even
+   if the process is killed; every failure prints a message. */
 #include "connection.h"
 #include "store.h"
 #include "../../support/support.h"
@@ -15,7 +15,8 @@
 
 /* ---- opening ---- */
 
-/* Checks that a file can be created there. SQLite would report the reason of its second attempt. */
+/* Checks that the file can be created in its folder. The check is made here for its errno: if SQLite cannot create a
+   file, it tries to open it read-only and reports why that failed. */
 static bool can_be_made(struct store *s)
 {
     struct text where = {0};
@@ -26,9 +27,9 @@ static bool can_be_made(struct store *s)
     return can || store_wrong(s, STATUS_MACHINE, "cannot be created: %s", strerror(why));
 }
 
-/* Checks from its first bytes whether the file may be opened: SQLite would remove files next to another program's
-   database. The first transaction that creates our database writes our mark there, before a log exists that could
-   hide it. */
+/* Checks from the first 100 bytes of the file that it is empty or a database of attnc, which has STORE_IS_ATTNC at
+   offset 68. Opening another program's database could already change it: SQLite may remove log files next to it. The
+   transaction that creates our tables also writes the mark, in the file itself: there is no write-ahead log yet. */
 static bool ours(struct store *s, bool readonly)
 {
     unsigned char head[100] = {0};
@@ -54,8 +55,8 @@ static bool ours(struct store *s, bool readonly)
     return mark == STORE_IS_ATTNC || store_wrong(s, STATUS_INPUT, "this database belongs to another program");
 }
 
-/* A write-ahead log needs memory shared by all users. If the files are on a network, users on other machines would
-   not see it. */
+/* Whether the file is on a network file system. SQLite's write-ahead log needs memory that is shared by all processes
+   that use the database, which is impossible between machines. */
 static bool shared_between_machines(const struct store *s)
 {
     static const unsigned elsewhere[] = {
@@ -83,8 +84,7 @@ static bool connect(struct store *s, const char *name, int flags)
            store_failed(s);
 }
 
-/* Readers also create files next to the database, unless nobody can be writing: if they cannot write to the folder,
-   and there is no log that is not yet in the database, SQLite may be told that the database does not change. */
+/* Whether a log file with this suffix exists next to the database and is not empty. */
 static bool left_behind(const struct store *s, const char *suffix)
 {
     struct stat info;
@@ -95,6 +95,8 @@ static bool left_behind(const struct store *s, const char *suffix)
     return there;
 }
 
+/* Opens a database in a folder that cannot be written. SQLite normally creates files next to the database even for
+   reading, unless it is told that the database is immutable. Without a log, all its data is in the file itself. */
 static bool connect_unchanging(struct store *s)
 {
     if (left_behind(s, "-wal") || left_behind(s, "-journal"))
@@ -115,7 +117,7 @@ static bool connect_unchanging(struct store *s)
     return done;
 }
 
-/* Migrates an older database in memory; the file is unchanged. */
+/* Replaces the connection by one to a copy in memory, and migrates the copy. The older file is unchanged. */
 static bool migrate_copy(struct store *s)
 {
     sqlite3 *from = s->db;
@@ -131,7 +133,7 @@ static bool migrate_copy(struct store *s)
     return done && store_migrate(s);
 }
 
-/* Reads everything at one moment, because another process may be creating the tables. */
+/* store_version in one read transaction, so that its three queries agree while another process creates the tables. */
 static int version_now(struct store *s)
 {
     const int version = store_read(s) ? store_version(s) : -1;
@@ -141,7 +143,7 @@ static int version_now(struct store *s)
 
 static bool open_to_read(struct store *s)
 {
-    /* A connection opened read-only would leave an empty log. */
+    /* Not SQLITE_OPEN_READONLY, because SQLite would then leave an empty log file. query_only forbids changes. */
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE) || !store_do(s, "PRAGMA query_only = ON", "")) return false;
     const int code = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) & 0xff;
     if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && !connect_unchanging(s)) return false;
@@ -149,7 +151,8 @@ static bool open_to_read(struct store *s)
     return version >= 0 && (version == store_newest() || migrate_copy(s));
 }
 
-/* With this, a limit on the size of files is an error like a full disk, and does not end the program. */
+/* Ignores SIGXFSZ: a write beyond the limit on file sizes then fails like one to a full disk, instead of ending the
+   program. */
 static void outlive_limits(void)
 {
     struct sigaction now;
@@ -162,14 +165,15 @@ static bool open_to_write(struct store *s)
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) return false;
     const int version = version_now(s);
     if (version < 0) return false;
-    /* A commit is on the disk when it returns. This takes milliseconds; the results took seconds to measure. */
+    /* FULL: a commit is on the disk when it returns. This costs milliseconds, but a lost result would cost seconds to
+       measure again. */
     if (!store_do(s, "PRAGMA synchronous = FULL", "")) return false;
     if (version < store_newest() && !store_migrate(s)) return false;
-    /* SQLite would open a file that cannot be written, and report it only at the first trial. */
+    /* SQLite opens a file that cannot be written as read-only. Without this check, the first trial would fail. */
     if (sqlite3_db_readonly(s->db, "main") == 1)
         return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
-    /* With a log, readers and a writer do not wait for each other. If there can be no log, or others use the
-       database, the mode stays as it is, which is safe too. */
+    /* With a write-ahead log, readers and a writer do not wait for each other. The change of mode fails if another
+       process uses the database; the old mode is safe too, so the failure is ignored. */
     sqlite3_exec(s->db, shared_between_machines(s) ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL", NULL,
                  NULL, NULL);
     return true;

@@ -1,5 +1,5 @@
-/* Describes the process that runs a trial so that another process can check later whether it still runs: a process
-   that was killed cannot report that itself. */
+/* Tells whether the process that began a trial still runs. A killed process cannot report its end, so each trial stores
+   a description of its process, which another process can check. */
 #include "connection.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 static const double A_DAY = 86400;
 
-/* Process numbers are unique within a place: a machine, since its last boot, and a container. */
+/* Where a process id is valid: on one machine, since one boot, in one container (PID namespace). "-": unknown. */
 struct place {
     char machine[65], boot[65], container[65];
 };
@@ -27,14 +27,15 @@ static struct place this_place(void)
     return p;
 }
 
-/* When the process began, in ticks since the machine was started; 0 if no such process is running. */
+/* The start time of the process in clock ticks since boot; 0 if no process with this id is running. */
 static unsigned long long process_begun(long id)
 {
     char path[64], line[1024], state;
     snprintf(path, sizeof path, "/proc/%ld/stat", id);
     FILE *file = fopen(path, "r");
     unsigned long long begun = 0;
-    /* its name may contain blanks and brackets; the state is the third word, the start time the 22nd */
+    /* Fields of proc(5): 2 is the name in brackets, which may itself contain blanks and brackets; 3 is the state; 22 is
+       the start time. */
     const char *after = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
     if (after &&
         sscanf(after + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state,

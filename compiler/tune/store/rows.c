@@ -1,4 +1,4 @@
-/* Experiments, runs and trials as rows: each is written in one transaction, and read back. */
+/* Writes experiments, runs and trials as rows of the tables, each in one transaction, and reads them. */
 #include "connection.h"
 #include "store.h"
 #include "../../schedule/schedule.h"
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* All columns of an experiment except its space, for `store_ask`, in this order. */
+/* The columns of an experiment, in the order of the INSERT and SELECT below; its space is in other tables. */
 #define EXPERIMENT_TYPES "tttttiiiiii"
 #define EXPERIMENT_VALUES(e) \
     (e)->spec_hash, (e)->machine, (e)->compiler, (e)->attnc, (e)->target, (e)->shape.batch, (e)->shape.heads, \
@@ -196,7 +196,7 @@ bool store_choose(struct store *s, int64_t trial, const struct tune_point *point
     return true;
 }
 
-/* Appends the condition that trial t is at the point. */
+/* Appends to a WHERE clause the condition that trial t measures this point. */
 static void at_point(struct text *sql, const struct tune_point *point, const struct tune_space *space)
 {
     for (int k = 0; k < space->knobs; k++)
@@ -206,7 +206,8 @@ static void at_point(struct text *sql, const struct tune_point *point, const str
                  k, point->at[k]);
 }
 
-/* The run's trial at the point that has no result and that no process is running; 0 if there is none. */
+/* Sets *trial to the run's trial at the point that was interrupted, or whose process has ended without a result; 0 if
+   there is none. */
 static bool find_interrupted(struct store *s, int64_t run, const struct tune_point *point,
                              const struct tune_space *space, struct arena *arena, int64_t *trial)
 {
@@ -374,12 +375,13 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     return choices_read(s, space, trial) && samples_read(s, arena, trial);
 }
 
-/* The trials for a query about a run: those of the run, or of all runs of its experiment. */
+/* A WHERE clause for trials t of run ?1; if ?2 is true, of all runs of its experiment. */
 #define OF_RUN \
     " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment " \
     "WHERE r.id = ?1)))"
 
-/* The last trial with a result: at the point or, if that is NULL, with that C code. */
+/* Sets *found to the last trial with a result at the point, or, if `point` is NULL, with that hash of its C code; NULL
+   if there is none. */
 static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code,
                  const struct tune_space *space, struct arena *arena, struct tune_trial **found)
 {
@@ -434,8 +436,10 @@ static bool trials_read(struct store *s, bool anywhere, struct arena *arena, str
     return well && row == 0;
 }
 
-/* All runs of the spec, or of all specs if the name is NULL; or only the run with the id, if the id is not 0.
-   `anywhere`: with the trials of all runs of the experiment. */
+/* Reads runs into *runs and returns their number; -1 after a message.
+   - spec_name: only runs of this spec; NULL: of all specs.
+   - id: only the run with this id; 0: all runs.
+   - anywhere: a run has the trials of all runs of its experiment. */
 static int runs_read(struct store *s, const char *spec_name, int64_t id, bool anywhere, struct arena *arena,
                      struct tune_run **runs)
 {

@@ -3,12 +3,14 @@
 #include "store.h"
 #include "../../support/support.h"
 
-/* Each step migrates from the version of its index to the next one. A released step is never changed; new steps are
-   appended. Positions count from 0; times are seconds since 1970; unknown values are NULL. `key` is 128 random bits,
-   which identify a row in databases that are merged; `id` is only valid in one database. */
+/* steps[k] migrates a database from version k to version k + 1. A released step is never changed; new ones are
+   appended. In the tables,
+   - positions count from 0, times are seconds since 1970, and unknown values are NULL;
+   - `id` identifies a row in this database only;
+   - `key`, 128 random bits, identifies a row also in copies of the database, which can be merged. */
 static const char *const steps[] = {
-    /* An experiment: trials can be compared if they agree in all of it. Its space: knobs, and the values of each,
-       one of which is the default. */
+    /* An experiment, as in store.h: two trials can be compared if they have the same experiment. Its space is stored as
+       knobs, each with several values, of which one is the default. */
     "CREATE TABLE experiments (id INTEGER PRIMARY KEY, spec_hash TEXT NOT NULL, machine TEXT NOT NULL, compiler TEXT "
     "NOT NULL, attnc TEXT NOT NULL,"
     " target TEXT NOT NULL, batch INTEGER NOT NULL, heads INTEGER NOT NULL, kv_heads INTEGER NOT NULL, length INTEGER "
@@ -20,8 +22,8 @@ static const char *const steps[] = {
     "value INTEGER NOT NULL,"
     " usual INTEGER NOT NULL CHECK (usual IN (0, 1)), PRIMARY KEY (knob, position), UNIQUE (knob, value)) WITHOUT "
     "ROWID;"
-    /* A run: one search. The seed is stored as decimal digits, because half of the 64-bit seeds are too large for
-       SQL's integers. */
+    /* A run: one search. The seed is stored as decimal digits, because SQL's integers are signed and cannot hold half
+       of the 64-bit seeds. */
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, experiment INTEGER NOT NULL REFERENCES "
     "experiments ON DELETE CASCADE,"
     " spec_name TEXT NOT NULL, spec_text TEXT NOT NULL, strategy TEXT NOT NULL, seed TEXT NOT NULL, begun REAL NOT "
@@ -42,7 +44,8 @@ static const char *const steps[] = {
     "seconds REAL NOT NULL, usual REAL NOT NULL,"
     " PRIMARY KEY (trial, position)) WITHOUT ROWID;",
 
-    /* For people who use SQL: one row per knob of a trial, and one row per trial with its schedule as text. */
+    /* Views for people who use SQL: trial_knobs has one row per knob of a trial, results has one row per trial with its
+       schedule as text. */
     "CREATE INDEX trials_of_run ON trials (run);"
     "CREATE INDEX runs_of_experiment ON runs (experiment, strategy, seed);"
     "CREATE VIEW trial_knobs AS SELECT c.trial, k.name, v.value, v.usual FROM choices c JOIN knobs k ON k.id = c.knob"
@@ -60,9 +63,10 @@ static const char *const steps[] = {
     " (SELECT avg(usual) FROM samples s WHERE s.trial = t.id) AS mean_usual"
     " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment;",
 
-    /* process: the process that began the trial (process.c), so that a trial of a killed process is not taken for
-       running. code: a hash of the C code that was measured. same_as: the key of the trial with the same C code that
-       was measured in place of this one and whose result is shared. */
+    /* - process: the process that began the trial (process_here). It shows whether a trial is still running, or its
+         process was killed.
+       - code: a hash of the C code that was measured.
+       - same_as: the key of the trial whose result this one shares, because both have the same C code. */
     "ALTER TABLE trials ADD COLUMN process TEXT;"
     "ALTER TABLE trials ADD COLUMN code TEXT;"
     "ALTER TABLE trials ADD COLUMN same_as TEXT;"
@@ -140,7 +144,7 @@ int store_version(struct store *s)
 
 static bool climb(struct store *s)
 {
-    int version = store_version(s); /* read again, because another process may have migrated it */
+    int version = store_version(s); /* read under the lock, because another process may have just migrated it */
     if (version < 0 || version == store_newest()) return version >= 0;
     for (; version < store_newest(); version++)
         if (sqlite3_exec(s->db, steps[version], NULL, NULL, NULL) != SQLITE_OK) return store_failed(s);

@@ -1,4 +1,5 @@
-/* Results on disk, in an SQLite database. */
+/* The database of results, an SQLite file. An experiment is a spec, a machine and a shape; a run is one search for an
+   experiment; a trial is the measurement of one point in a run. */
 #ifndef ATTNC_TUNE_STORE_H
 #define ATTNC_TUNE_STORE_H
 
@@ -8,25 +9,25 @@
 
 #include <sqlite3.h>
 
-/* The conditions of a search: trials of equal experiments may be combined. */
+/* The conditions under which a search measures. Trials of equal experiments can be compared and combined. */
 struct tune_experiment {
-    const char *spec_name, *spec_hash, *spec_text; /* the hash identifies what the spec computes, without its
+    const char *spec_name, *spec_hash, *spec_text; /* the hash depends on what the spec computes, and not on its
                                                       schedule */
-    const char *machine;                           /* processor, caches, threads: one line */
-    const char *compiler, *attnc;                  /* "clang 19.1.7", "0.1" */
+    const char *machine;                           /* one line: processor, caches, threads */
+    const char *compiler, *attnc;                  /* versions, such as "clang 19.1.7" and "0.1" */
     const char *target;
     struct tune_shape shape;
     struct tune_space space;
 };
 struct tune_trial {
-    int64_t id, same_as; /* 0, or the trial with the same C code that was measured in place of this one and whose result
-                            is shared */
+    int64_t id, same_as; /* same_as: the id of the trial whose result this one shares, because both have the same C
+                            code; 0: this trial was measured itself */
     double begun;        /* seconds since 1970 */
     struct tune_point point;
     struct tune_result result;
 };
 
-/* One search for one shape, as stored. */
+/* One search for one shape, as it was read from the database. */
 struct tune_run {
     int64_t id;
     double begun;
@@ -39,44 +40,50 @@ struct tune_run {
 
 struct store {
     sqlite3 *db;
-    const char *file; /* as given by the user */
+    const char *file; /* the path as the user gave it, for messages */
     const struct options *o;
-    enum status status; /* of the last failure */
-    char name[];        /* file, or ./file, because SQLite treats the names ":memory:" and "file:" specially */
+    enum status status; /* the exit status for the last failure */
+    char name[];        /* the path, with "./" in front if it is relative: without it SQLite would give the names
+                           ":memory:" and "file:..." a special meaning */
 };
 
-/* Opens, creates or migrates the database. With `readonly` it must exist and is not changed. NULL after a message,
-   with *status set. Several processes may have it open, and any may end at any time: finished trials stay. A forked
-   child must open the database itself. */
+/* Opens the database; creates it if it does not exist, and migrates an older version. Returns NULL with *status set,
+   after a message.
+   - `readonly`: the file must exist and is not changed.
+   - Several processes may have the database open. If one is killed, its finished trials remain.
+   - A forked child must open the database itself. */
 struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status);
 void store_close(struct store *s);
-/* These return false after a message (a full disk, a file that cannot be written, a lock that was not released in
-   time). */
-/* Makes a run of the experiment. With `resume` it continues the last run with an equal experiment, strategy and
-   seed, if there is one. */
+/* The functions below return false after a message, for example if the disk is full, the file cannot be written, or
+   another process holds the lock for too long. */
+/* Sets *run to a new run of the experiment. With `resume`, to the last run with the same experiment, strategy and seed,
+   if there is one. */
 bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume,
                int64_t *run);
-/* Begins a trial of the run: a new one, or one that was interrupted. */
+/* Sets *trial to a new trial of the run at the point. If the run has an interrupted trial there, that one is begun
+   again. */
 bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space,
                  int64_t *trial);
-/* Ends a trial without a result. */
+/* Marks a trial as interrupted, so without a result. */
 bool store_interrupt(struct store *s, int64_t trial);
-/* Ends a trial with the result of another one, which was measured with the same C code. */
+/* Ends a trial that shares the result of the trial `measured`, because both have the same C code. */
 bool store_share(struct store *s, int64_t trial, int64_t measured);
-/* Stores the complete result of the trial, including earlier samples, in one transaction. */
+/* Ends a trial with a result, in one transaction. The samples replace those stored for the trial. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
-/* The last finished trial of a run (`anywhere`: of all runs of its experiment) at the point, in the arena; NULL if
-   there is none. *failed: a message was given. */
+/* The last trial with a result at the point, among those of the run; `anywhere`: among those of all runs of its
+   experiment. NULL if there is none; or after a message, with *failed set. */
 const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point,
                                     const struct tune_space *space, struct arena *arena, bool *failed);
-/* The last finished trial that was measured with C code of that hash. */
+/* Like store_find, for the last trial whose measured C code has that hash, at any point. */
 const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code,
                                          const struct tune_space *space, struct arena *arena, bool *failed);
-/* All runs (of the spec with that name, if it is not NULL), in the arena; -1 after a message. */
+/* Reads all runs of the spec with that name, or of all specs if it is NULL. Returns their number; -1 after a
+   message. */
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
-/* One run, in the arena; `anywhere`: with the trials of all runs of its experiment. NULL after a message. */
+/* Reads one run; `anywhere`: with the trials of all runs of its experiment. NULL after a message. */
 const struct tune_run *store_run_read(struct store *s, int64_t run, bool anywhere, struct arena *arena);
-/* Copies what only the other database has. Merging again copies nothing twice. */
+/* Copies into this database the runs and trials that only the database file `other` has, and newer results of trials
+   that both have. */
 bool store_merge(struct store *s, const char *other);
 
 #endif

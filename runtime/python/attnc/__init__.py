@@ -1,12 +1,12 @@
-"""Fast attention on CPUs, for any variant, from ten lines of YAML.
+"""Fast attention on CPUs: kernels for any attention variant, compiled from a few lines of YAML or a formula.
 
     import attnc
     attend = attnc.kernel("polysketch.yaml", set={"block": 128})
-    out = attend(q, k, v, seed=1)                                    # NumPy, PyTorch, JAX; with gradients if needed
+    out = attend(q, k, v, seed=1)      # arrays of NumPy, PyTorch or JAX; PyTorch and JAX can differentiate the call
     out = attnc.attention(q, k, v, weight="(1 + s) * (1 + s)", mask="j <= i && i - j < 256")
 
-attnc.torch and attnc.jax need PyTorch and JAX. Compiling needs a C compiler (clang or gcc);
-$ATTNC_CC names one.
+attnc.torch needs PyTorch, and attnc.jax needs JAX. Compiling a kernel needs a C compiler: clang, gcc, or the command
+in $ATTNC_CC.
 """
 from __future__ import annotations
 

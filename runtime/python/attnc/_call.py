@@ -1,5 +1,5 @@
 # Calls a compiled kernel from Python on NumPy arrays, tensors and other objects with __dlpack__, without copies.
-# The package has this file as attnc._call; a module NAME.py that attnc writes begins with a copy of it.
+# This file is the module attnc._call of the package. A module NAME.py that attnc writes begins with a copy of it.
 from __future__ import annotations
 
 import collections
@@ -43,11 +43,11 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
 # ---- attnrt.h
 
 
-_HEADER = """"""  # attnc writes the types of attnrt.h here in the module of a kernel; the package has the file
+_HEADER = """"""  # in a module NAME.py, attnc inserts the types of attnrt.h here; the package reads the file attnrt.h
 
 
 def _declarations() -> dict[str, str]:
-    """The members of each struct of attnrt.h, as C."""
+    """The C text of the members of each struct of attnrt.h, by name."""
     text = _HEADER
     if not text:
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "attnrt.h"), encoding="utf-8") as header:
@@ -60,7 +60,8 @@ _NUMBERS = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c
 
 
 def _type(text: str, **structs: Any) -> Any:
-    """The type of "int64_t", "const char *name", "struct attn_strides": pointers but for strings are addresses."""
+    """The ctypes type of a declaration such as "int64_t", "const char *name" or "struct attn_strides". A pointer is an
+    address, c_void_p, unless it points to char."""
     word = re.sub(r"\bconst\b", "", text).split()
     if "*" in text:
         return ctypes.c_char_p if word[0] == "char" else ctypes.c_void_p
@@ -68,7 +69,8 @@ def _type(text: str, **structs: Any) -> Any:
 
 
 def _fields(struct: str, functions: bool = False, **structs: Any) -> list[tuple[str, Any]]:
-    """The members of a struct for ctypes; a pointer to a function is an address unless `functions` may be called."""
+    """The members of a struct of attnrt.h, as ctypes.Structure takes them. A function pointer is callable with
+    `functions`, else an address."""
     fields: list[tuple[str, Any]] = []
     kind: Any
     for member in filter(None, map(str.strip, _MEMBERS[struct].split(";"))):
@@ -108,7 +110,7 @@ class _Kernel(ctypes.Structure):
     _fields_ = _fields("attn_kernel", functions=True)
 
 
-# ---- arrays of others, where they are
+# ---- arrays of other libraries, used in place
 
 
 class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
@@ -131,19 +133,20 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 
 
 def _is(value: Any, module: str, kind: str) -> bool:
-    """Whether a value is of a class of a library that may not be there."""
-    made = getattr(sys.modules.get(module), kind, None)  # there is none while another thread imports the module
+    """Whether the value is an instance of class `kind` of a module that may not be installed or imported."""
+    made = getattr(sys.modules.get(module), kind, None)  # None while another thread is importing the module
     return made is not None and isinstance(value, made)
 
 
 def _has_tangent(tensor: Any) -> bool:
-    """Whether PyTorch differentiates forwards by it."""
+    """Whether PyTorch's forward-mode differentiation has a tangent for the tensor."""
     forward = sys.modules["torch"].autograd.forward_ad
     return forward._current_level >= 0 and tensor.is_floating_point() and forward.unpack_dual(tensor).tangent is not None
 
 
 class _Array:
-    """An array's address, dtype, shape and strides in elements; `keep` keeps it there."""
+    """The address, dtype, shape and strides (in elements) of an array. `keep` is a reference that keeps its memory
+    allocated."""
 
     dtype: str
     address: int
@@ -202,7 +205,7 @@ class _Array:
         return [stride // size for stride in strides]
 
     def _from_torch(self, name: str, value: Any, kernel: str) -> list[int]:
-        """As by DLPack, but in less time."""
+        """Reads the members of a tensor directly, which is faster than DLPack."""
         if value.device.type != "cpu":
             raise ValueError(f"{name} is on another device ({value.device}); {kernel} runs on the CPU")
         if value.requires_grad:
@@ -224,7 +227,7 @@ class _Array:
                              f"{kernel} runs on the CPU")
         try:
             try:
-                self.keep = value.__dlpack__(max_version=(1, 0))  # the capsule frees what it holds unless it is renamed
+                self.keep = value.__dlpack__(max_version=(1, 0))  # the capsule frees the tensor when it is deleted
             except TypeError:  # DLPack before 1.0
                 self.keep = value.__dlpack__()
         except (BufferError, RuntimeError) as error:
@@ -249,7 +252,8 @@ class _Array:
 
 def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
             sizes: dict[str, int]) -> None:
-    """Checks dtype and shape. A word in the shape is a size: its first use sets it, later ones must equal it."""
+    """Checks the dtype and shape of an array. A word in `shape` names a size, such as "n_q": its first use sets
+    sizes["n_q"], and later uses must be equal."""
     if array.dtype not in _OTHER_NAMES[dtype]:
         raise TypeError(f"{name} is {array.dtype}; {kernel} takes {' or '.join(_OTHER_NAMES[dtype])}")
     fits = len(array.shape) == len(shape)
@@ -263,9 +267,8 @@ def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[i
 
 
 def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
-    """Strides of [batch, heads, rows, columns] as the kernel reads them.
-
-    ValueError: it cannot read the array in place."""
+    """The strides of an array [batch, heads, rows, columns] for the kernel. Raises ValueError if the kernel cannot use
+    the array in place."""
     columns, rows = array.shape[3], array.shape[2]
     if 0 in array.shape:
         return _Strides(0, 0, columns)
@@ -290,7 +293,7 @@ def _check_contiguous(name: str, array: _Array) -> None:
 
 
 def _compact(value: Any) -> Any:
-    """A copy whose elements follow each other. Raises ImportError where it takes a NumPy that is not there."""
+    """A contiguous copy of an array. Raises ImportError if the copy needs NumPy and NumPy is not installed."""
     if _is(value, "torch", "Tensor"):
         return value.contiguous()
     import numpy
@@ -299,8 +302,8 @@ def _compact(value: Any) -> Any:
 
 
 def _extent(array: _Array) -> tuple[int, int, int, list[int]]:
-    """An array's first byte and the end of its last, how many are contiguous,
-    and the strides in bytes from one such run to others."""
+    """The memory of an array, in bytes: the first address, the end, the length of a contiguous run, and the strides
+    between runs."""
     size = _BYTES[array.dtype]
     run, end = size, array.address + size
     strides: list[int] = []
@@ -315,15 +318,15 @@ def _extent(array: _Array) -> tuple[int, int, int, list[int]]:
 
 
 def _overlap(one: _Array, two: _Array) -> bool:
-    """Whether two arrays share memory.
-    Slices of one array are told apart where the same distances lead from run to run in both."""
+    """Whether two arrays may share memory. False for two slices of one array whose runs alternate, such as a[..., :4]
+    and a[..., 4:]."""
     if 0 in one.shape or 0 in two.shape:
         return False
     begin, end, run, strides = _extent(one)
     other_begin, other_end, other_run, other_strides = _extent(two)
     if end <= other_begin or other_end <= begin:
         return False
-    period = 0  # every run of either begins a multiple of it after the first one
+    period = 0  # the greatest common divisor of all strides: every run begins a multiple of it after the first run
     for stride in strides + other_strides:
         period = math.gcd(period, stride)
     offset = (other_begin - begin) % period if period else 0
@@ -331,7 +334,7 @@ def _overlap(one: _Array, two: _Array) -> bool:
 
 
 def _empty(like: Any, array: _Array, shape: Sequence[int]) -> Any:
-    """A new array that becomes the result where `like` is q."""
+    """A new array for a result, of the library and dtype of `like`. `array` is the description of `like`."""
     if _is(like, "torch", "Tensor"):
         return sys.modules["torch"].empty(shape, dtype=like.dtype, device="cpu")
     import numpy
@@ -339,18 +342,18 @@ def _empty(like: Any, array: _Array, shape: Sequence[int]) -> Any:
     dtype = getattr(like, "dtype", array.dtype) if hasattr(like, "__array_interface__") else array.dtype
     if str(dtype) == "bfloat16":
         try:
-            from ml_dtypes import bfloat16 as dtype  # NumPy has none; JAX installs this one
+            from ml_dtypes import bfloat16 as dtype  # NumPy has no bfloat16; JAX installs ml_dtypes
         except ImportError:
             raise TypeError("NumPy has no bfloat16 to make the result with; install ml_dtypes, or pass out=") from None
     return numpy.empty(shape, dtype)
 
 
 def _result(q: Any, made: Any) -> Any:
-    """The array that _empty made, as an array of q's library."""
+    """Converts an array that _empty made to an array of q's library."""
     if _is(q, "torch", "Tensor") or hasattr(q, "__array_interface__") or not hasattr(q, "__array_namespace__"):
         return made
     namespace = q.__array_namespace__()
-    # DLPack takes no bfloat16 from NumPy
+    # NumPy cannot export bfloat16 through DLPack
     return namespace.asarray(made) if str(made.dtype) == "bfloat16" else namespace.from_dlpack(made)
 
 
@@ -359,15 +362,15 @@ def _aligned(memory: Any) -> int:
     return address + -address % 64
 
 
-_local = threading.local()  # each thread's memory, and what it has called before
-# The process that has called a kernel on several threads;
-# the modules of all kernels share it, as they share OpenMP's threads.
+_local = threading.local()  # of each Python thread: its workspace, and its last calls
+# The id of the process that last called a kernel on several threads. The modules of all kernels share this object,
+# because they share OpenMP's threads.
 _threaded: Any = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace(process=None))  # type: ignore
 
 
 class _Teams:
-    """PyTorch's threads, which kernels run on where it is there. Those of another OpenMP library would spin while PyTorch's
-    work, and the other way round."""
+    """PyTorch's OpenMP threads, on which kernels run if PyTorch is imported. If a kernel used threads of another OpenMP
+    library, the idle threads of one library would spin while the threads of the other work."""
 
     def __init__(self) -> None:
         self.made: _Team | None = None
@@ -377,16 +380,17 @@ class _Teams:
         os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        """In a forked process: GNU's OpenMP hangs there if it had several threads in the parent."""
+        """Runs in a forked process: forgets PyTorch's threads. GNU's OpenMP hangs in a child if the parent used several
+        threads."""
         self.address, self.known, self.lock = None, "torch" in sys.modules, threading.Lock()
         if self.known and _threaded.process is None:
-            _threaded.process = os.getppid()  # PyTorch may have had them
+            _threaded.process = os.getppid()  # PyTorch may have used several threads in the parent
 
     def of_torch(self) -> int | None:
-        """The address of a struct attn_team; None: the kernel's own threads."""
+        """The address of a struct attn_team with PyTorch's threads; None: the kernel uses its own OpenMP library."""
         if not self.known and "torch" in sys.modules:
             path = getattr(getattr(sys.modules["torch"], "_C", None), "__file__", None)
-            if path:  # there is none while another thread imports it
+            if path:  # None while another thread is importing PyTorch
                 with self.lock:
                     if not self.known:
                         self._find(path)
@@ -394,7 +398,7 @@ class _Teams:
 
     def _find(self, path: str) -> None:
         try:
-            library = ctypes.CDLL(path)  # names are looked up in its dependencies, too
+            library = ctypes.CDLL(path)  # finds functions in the library's dependencies, too
             found = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in ("GOMP_parallel", "GOMP_barrier")]
         except (AttributeError, OSError):
             pass  # a PyTorch without OpenMP
@@ -408,14 +412,14 @@ _teams = _Teams()
 
 
 class _Room:
-    """Memory of a thread, which is kept for its next calls."""
+    """The workspace of a Python thread, kept for its next calls."""
 
     def __init__(self) -> None:
         self.size, self.address = -1, 0
         self.memory: Any = None
 
     def of(self, size: int) -> int:
-        """Its address, once it is as large."""
+        """Makes the workspace at least `size` bytes large, and returns its address."""
         if self.size < size:
             self.memory, self.size = (ctypes.c_char * (size + 64))(), size
             self.address = _aligned(self.memory)
@@ -433,26 +437,28 @@ _Written = collections.namedtuple("_Written", "array given like made")
 
 
 class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed")):
-    """A parameter as struct attn_param describes it."""
+    """A parameter, with the members of struct attn_param."""
 
     @property
     def has_rows(self) -> bool:
-        """Whether it has numbers for each key of each sequence: a state is given those of new tokens."""
+        """Whether the parameter has numbers for each key of each sequence. extend() of a state takes such rows for the
+        new tokens."""
         return bool(self.dtype != "i32" and self.shape[:1] == ("B",) and "n_k" in self.shape)
 
 
 def _word(name: str) -> str:
-    """A parameter's name as a keyword."""
+    """The name of a parameter as a keyword argument: features_wq for "features.wq"."""
     return name.replace(".", "_")
 
 
 class Binding:
-    """A compiled kernel and what it takes."""
+    """A compiled kernel, its sizes and its parameters."""
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
                  parameters: Iterable[tuple[str, str, tuple[int | str, ...], bool]], remedy: str = "") -> None:
-        """name, version, dtype and sizes as in struct attn_kernel; parameters: name, dtype, shape, whether a seed can
-        make it; remedy: what to do where a library has another kernel."""
+        """name, version, dtype, head_dim, value_dim: as in struct attn_kernel
+        parameters: for each, its name, dtype and shape, and whether it can be made from a seed
+        remedy: advice at the end of the message that the library has a different kernel"""
         self.name, self.version, self.dtype = name, version, dtype
         self.head_dim, self.value_dim, self.remedy = head_dim, value_dim, remedy
         self.parameters = tuple(Parameter(*p) for p in parameters)
@@ -460,9 +466,9 @@ class Binding:
         self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
             "Gradients", ["dq", "dk", "dv"] + ["d" + _word(p.name) for p in self.learned])
         self.library: Any = None
-        self.copied: set[str] = set()  # arrays whose copies were warned of
+        self.copied: set[str] = set()  # the names of arrays for which a warning about copies was given
         self._lock = threading.Lock()
-        self._seeded: dict[int, tuple[Any, Any]] = {}  # what the last few seeds made: the parameters, and their memory
+        self._seeded: dict[int, tuple[Any, Any]] = {}  # by seed, for the last four: the parameters, and their memory
 
     def load(self, path: str) -> None:
         """Loads the compiled kernel."""
@@ -479,14 +485,14 @@ class Binding:
         with self._lock:
             self._seeded.clear()
             self.kernel, self.offsets = kernel, offsets
-            # an attribute of a structure is made at each access
+            # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
-            # LLVM's OpenMP has both names
+            # LLVM's OpenMP library has both functions, GNU's only the first
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
             self.set_wait = getattr(library, "kmp_set_blocktime", None)
             self.library = library
 
-    # ---- what calls have in common
+    # ---- functions that all kinds of calls use
 
     def check(self, error: int) -> None:
         if error:
@@ -494,8 +500,8 @@ class Binding:
             raise kind(f"{self.name}: {says}")
 
     def check_fork(self, problem: _Problem) -> None:
-        """GNU's OpenMP hangs in the child of a process in which it has had several threads, PyTorch's among them: that of
-        the kernel may be the same library."""
+        """Raises RuntimeError if this call would hang. GNU's OpenMP hangs in a forked process whose parent used several
+        of its threads, be it in kernels or in PyTorch."""
         if not self.gnu or (problem.threads or self.library.omp_get_max_threads()) < 2:
             return
         if _threaded.process not in (None, os.getpid()):
@@ -506,15 +512,15 @@ class Binding:
         _threaded.process = os.getpid()
 
     def wait_briefly(self) -> None:
-        """Threads of LLVM's OpenMP spin for 200 ms after a call, unless the user says otherwise. They are in the way of
-        those of NumPy then: a call after a product of matrices took up to three times as long as with 1 ms."""
+        """Makes threads of LLVM's OpenMP spin for only 1 ms after a call, not 200 ms, unless the user has set the time.
+        Spinning threads slow down NumPy's: matrix products between calls made calls up to three times as slow."""
         if self.set_wait is not None and not getattr(_local, "waits", False):
             if "KMP_BLOCKTIME" not in os.environ and "OMP_WAIT_POLICY" not in os.environ:
                 self.set_wait(1)
             _local.waits = True
 
     def from_seed(self, seed: int) -> tuple[Any, Any]:
-        """struct NAME_params with what a seed makes, and the memory that it points to."""
+        """A struct NAME_params with the parameters that are made from the seed, and the memory that it points to."""
         with self._lock:
             made = self._seeded.get(seed)
             if made is None:
@@ -540,8 +546,8 @@ class Binding:
 
     def forward_again(self, key: tuple[Any, ...], q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
                       threads: int) -> Any:
-        """forward() without parameters. Arrays of the same key differ in nothing but their addresses: what was checked
-        once is not checked again."""
+        """forward() without parameters. Calls with equal keys differ only in the addresses of q, k and v, so only the
+        first of them is checked."""
         calls = getattr(_local, "calls", None)
         if calls is None:
             calls = _local.calls = Calls()
@@ -565,7 +571,7 @@ class Binding:
         return made, call, target
 
     def _wanted(self, wanted: Any, given: Mapping[str, Any]) -> Sequence[str]:
-        """Which gradients are computed: those that are wanted, all where that is left open."""
+        """The names of the gradients to compute: `wanted`, or all if it is None."""
         names: tuple[str, ...] = self.Gradients._fields
         if wanted is None:
             return names
@@ -611,7 +617,7 @@ class Binding:
 
 
 class _Call:
-    """A call in the making: the sizes and strides of its arrays, what it reads, and where it writes."""
+    """A call that is being prepared: its problem, the arrays that it reads, and the arrays that it writes."""
 
     def __init__(self, binding: Binding, threads: int, seed: int | None) -> None:
         for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
@@ -620,7 +626,7 @@ class _Call:
         self.binding, self.seed, self.problem = binding, seed, _Problem(threads=threads, team=_teams.of_torch())
         self.sizes: dict[str, int] = {}
         self.params: int | None = None
-        self.tokens = "n_k"  # the size of a call that says how many rows of keys it brings
+        self.tokens = "n_k"  # the name of the size that is the number of rows of k in this call
         self.read: list[_Array] = []
         self.written: list[Any] = []
         self.keep: list[Any] = []
@@ -639,7 +645,7 @@ class _Call:
         return made
 
     def reads(self, name: str, value: Any, shape: Sequence[int | str]) -> _Array:
-        """An array of [batch, heads, rows, columns] that is read."""
+        """Adds an array [batch, heads, rows, columns] that the kernel reads."""
         array = _Array(name, value, kernel=self.binding.name)
         _expect(self.binding.name, name, array, self.binding.dtype, shape, self.sizes)
         try:
@@ -652,7 +658,7 @@ class _Call:
         return array
 
     def inputs(self, q: Any, k: Any, v: Any) -> list[_Array]:
-        """Reads q, k and v, which say how large everything is."""
+        """Adds q, k and v, and sets the sizes of the problem from their shapes."""
         D, E = self.binding.head_dim, self.binding.value_dim
         arrays = [self.reads("q", q, ("B", "H", "n_q", D)), self.reads("k", k, ("B", "G", "n_k", D)),
                   self.reads("v", v, ("B", "G", "n_k", E))]
@@ -699,7 +705,8 @@ class _Call:
 
     def writes(self, name: str, value: Any, like: Any, like_array: _Array, shape: Sequence[int | str],
                dtype: str | None = None) -> _Array:
-        """An array that is written: the caller's, or a new one like another; a parameter's has no strides."""
+        """Adds an array that the kernel writes: `value`, or a new array of the library of `like` if `value` is None.
+        Gradients with respect to parameters must be contiguous, because a problem has no strides for them."""
         extents = [self.sizes[extent] if isinstance(extent, str) else extent for extent in shape]
         made = _empty(like, like_array, extents) if value is None else value
         array = _Array(name, made, writable=True, kernel=self.binding.name)
@@ -712,7 +719,7 @@ class _Call:
         return array
 
     def run(self, function: Callable[..., int], workspace: Callable[..., int], *arguments: Any) -> dict[str, Any]:
-        """Calls the kernel, unless there is nothing to write. Returns what it wrote, by name."""
+        """Calls the kernel, unless all written arrays are empty. Returns the written arrays by name."""
         for number, written in enumerate(self.written):
             array = written.array
             others = [(other, "read") for other in self.read]
@@ -733,8 +740,8 @@ class _Call:
 
 
 def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """The key of the calls of forward() with NumPy arrays that differ only in their addresses. None: these are no NumPy
-    arrays."""
+    """A key for a call of forward() with NumPy arrays. Calls with equal keys differ only in the addresses of arrays.
+    None: one of the arrays is not a plain NumPy array."""
     kind = type(q)
     if kind.__module__ != "numpy" or kind.__name__ != "ndarray" or type(k) is not kind or type(v) is not kind:
         return None
@@ -743,9 +750,8 @@ def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 
 def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """The key for PyTorch tensors.
-
-    None: they are subclasses, or their shape, strides and dtype do not describe them."""
+    """A key for a call of forward() with PyTorch tensors. None: the call needs all checks, because a tensor is of a
+    subclass, requires gradients, or is not a plain tensor on the CPU."""
     torch = sys.modules["torch"]
     kind, strided = torch.Tensor, torch.strided
     if torch.autograd.forward_ad._current_level >= 0:
@@ -758,14 +764,14 @@ def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 
 def key_of(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """The key for NumPy arrays or PyTorch tensors."""
+    """A key for a call of forward() with NumPy arrays or PyTorch tensors; None: the call has no key."""
     key = key_of_tensors if _is(q, "torch", "Tensor") else _key_of_arrays
     return key(binding, q, k, v, seed, threads)
 
 
 class _Again:
-    """A call with NumPy arrays or tensors, for others like it: the same shapes, strides, dtypes, seed and threads. All that
-    was checked then holds for them. One thread makes such calls at a time, because a kernel reads the problem."""
+    """A checked call, which later calls with the same key repeat with other addresses and without checks. Only one
+    thread may use the object at a time, because calls share its problem."""
 
     def __init__(self, call: _Call, function: Callable[..., int], target: _Array, q: Any, state: Sequence[int]) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
@@ -781,7 +787,7 @@ class _Again:
         else:
             torch, self.address = sys.modules["torch"], type(q).data_ptr
             self.empty = lambda q: q.new_empty(shape)
-            if shape == tuple(q.shape):  # takes half the time
+            if shape == tuple(q.shape):  # empty_like takes half the time of new_empty
                 self.empty = functools.partial(torch.empty_like, memory_format=torch.contiguous_format)
 
     def call(self, q: Any, k: Any, v: Any) -> Any:
@@ -799,13 +805,13 @@ class _Again:
 
 
 class Calls:
-    """The last calls of a thread, or of a state, for others like them."""
+    """The last 64 calls of a thread, or of a state, by key."""
 
     def __init__(self) -> None:
         self._calls: dict[Any, _Again] = {}
 
     def known(self, key: tuple[Any, ...]) -> _Again | None:
-        """The one of that key, while the kernel is the same, and its threads."""
+        """The call with this key. None: there is none, or the library or the threads have changed since."""
         made = self._calls.get(key)
         if made is not None and made.library is made.binding.library and made.problem.team == _teams.of_torch():
             return made
@@ -825,7 +831,7 @@ def _address_from_interface(array: Any) -> int:
 
 
 def _address_from_object(array: Any) -> int:
-    """From where PyArrayObject_fields of ndarraytypes.h has it: right after what every object of CPython begins with."""
+    """Reads the member `data` of NumPy's struct PyArrayObject_fields, which follows CPython's object header."""
     return _pointer_at(id(array) + object.__basicsize__).value or 0
 
 
@@ -834,7 +840,8 @@ _pointer_at = ctypes.c_void_p.from_address
 
 @functools.lru_cache(maxsize=None)
 def _address_in(numpy: Any) -> Callable[[Any], int]:
-    """The faster of the two, where it is right. The other takes microseconds, and a call needs four addresses."""
+    """The faster of the two functions above if it works with this NumPy. The slower function takes microseconds, and a
+    call needs four addresses."""
     if sys.implementation.name == "cpython":
         array = numpy.empty(3)
         if _address_from_object(array[1:]) == _address_from_interface(array) + 8:
@@ -843,16 +850,15 @@ def _address_in(numpy: Any) -> Callable[[Any], int]:
 
 
 class Saved:
-    """The values that forward() saves for backward(), a few numbers for each row.
-
-    Calls can use it one after the other."""
+    """The values that forward() saves for backward(): a few numbers for each row. One object can serve several calls,
+    one after the other."""
 
     def __init__(self) -> None:
         self._memory: Any = None
         self._sizes: dict[str, int] | None = None
 
     def _take(self, call: _Call) -> None:
-        """Room for what a call of forward leaves."""
+        """Makes room for the values that a call of forward saves, and passes the room to the call."""
         if not call.binding.kernel.saved:
             raise ValueError(f"{call.binding.name} has no gradients, and saves nothing for them")
         bytes_ = call.binding.kernel.saved(ctypes.byref(call.problem))
@@ -862,7 +868,7 @@ class Saved:
         call.problem.saved, call.problem.saved_bytes = _aligned(self._memory), bytes_
 
     def _give(self, call: _Call) -> None:
-        """Gives the saved values to a call of backward, whose arrays must have the same sizes."""
+        """Passes the saved values to a call of backward, whose sizes must be those of the call of forward."""
         if self._sizes is None:
             raise ValueError("saved is empty; pass it to forward() first")
         for word, size in call.sizes.items():

@@ -1,4 +1,4 @@
-"""Calls the compiler attnc: its path, its input, its output."""
+"""Runs the compiler, the program attnc, and turns its errors into exceptions."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,21 +14,22 @@ from typing import Any, Mapping, Sequence, Union
 
 Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
-SAYS_SO_AFTER = 1.0  # seconds of compiling after which it says so
-ENDS_WITHIN = 5.0  # seconds after it is asked to end
+SAYS_SO_AFTER = 1.0  # if compiling takes longer, in seconds, a message on standard error says so
+ENDS_WITHIN = 5.0  # attnc is killed if it still runs this number of seconds after a request to terminate
 
 
 class SpecError(ValueError):
-    """The spec is wrong; the message is the compiler's, with file, line and column."""
+    """The spec is invalid. The message is that of the compiler, with file, line and column."""
 
 
 class CompilerError(RuntimeError):
-    """The compiler failed because of the machine: no C compiler, a full disk, a cache that others can write to."""
+    """The compiler failed for a reason on this machine, such as a missing C compiler, a full disk, or a cache folder
+    that other users can write to."""
 
 
 @functools.lru_cache(maxsize=None)
 def program() -> str:
-    """The path of attnc: $ATTNC, or the one in this package."""
+    """The path of the program attnc: $ATTNC, or the program in this package."""
     named = os.environ.get("ATTNC")
     if named:
         return named
@@ -39,12 +40,12 @@ def program() -> str:
 
 
 def main() -> None:
-    """The command line, as an installed script."""
+    """The installed script `attnc`: replaces this process by the program."""
     os.execv(program(), [program(), *sys.argv[1:]])
 
 
 def _scalar(value: Any) -> Any:
-    item = getattr(value, "item", None)  # NumPy's scalars
+    item = getattr(value, "item", None)  # converts a NumPy scalar
     if item is None:
         raise TypeError(f"a spec holds no {type(value).__name__}: {value!r}")
     return item()
@@ -56,7 +57,7 @@ def _flow(value: Any) -> str:
 
 
 def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The settings as key=value, as --set takes them."""
+    """The settings as texts "key=value", as the option --set takes them."""
     made = []
     for key, value in (set_ or {}).items():
         if not isinstance(key, str):
@@ -67,13 +68,13 @@ def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A spec as input of the compiler: the name of a spec or file, or a text with the name of its file."""
+    """A spec as input of the compiler: the name of a spec that comes with attnc, or a text with a file name."""
 
-    operand: str  # the name that the user gave; for a dictionary, the name of its file
+    operand: str  # the name of the spec, or the file name of the text
     text: str | None  # None: a spec that comes with attnc
     settings: tuple[str, ...] = ()
-    folder: str | None = dataclasses.field(default=None, compare=False)  # of a file that still exists
-    options: tuple[str, ...] = ()  # for the command line
+    folder: str | None = dataclasses.field(default=None, compare=False)  # the folder that the text was read from
+    options: tuple[str, ...] = ()  # additional options of the command line
 
     @staticmethod
     def of(spec: Spec, set_: Mapping[str, Any] | None = None) -> Source:
@@ -89,7 +90,7 @@ class Source:
             raise TypeError(f"the spec is a {type(spec).__name__}; expected a file, the name of a spec that comes with "
                             "attnc, or a dictionary")
         path = os.fspath(spec)
-        # as on the command line: a name without a dot and a slash that is not a file
+        # A name without dot and slash that is not a file is a spec that comes with attnc, as on the command line.
         if isinstance(spec, str) and not re.search("[./]", path) and not os.path.isfile(path):
             return Source(path, None, settings)
         try:
@@ -129,14 +130,14 @@ class Source:
         return self.text if self.text is not None else _run(["show", self.operand])
 
     def description(self) -> dict[str, Any]:
-        """The contents of NAME.json, and `library`, the path of the compiled kernel in the cache. Compiles if it is
-        not there."""
+        """The contents of NAME.json, with `library` added: the path of the compiled kernel in the cache. Compiles the
+        kernel if it is not in the cache."""
         made: dict[str, Any] = json.loads(self.run("build", "--json"))
         return made
 
 
 def _run(words: Sequence[str], hidden: str = "") -> str:
-    """Runs attnc and returns its output. The folder `hidden` is removed from messages."""
+    """Runs attnc and returns its output. `hidden`, the path of a temporary folder, is removed from its messages."""
     with subprocess.Popen([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace") as process:
         try:
@@ -148,7 +149,7 @@ def _run(words: Sequence[str], hidden: str = "") -> str:
                     print(f"attnc: compiling {name} … (first time)", file=sys.stderr, flush=True)
                 out, said = process.communicate()
         except BaseException:
-            process.terminate()  # attnc then ends the C compiler and removes its files
+            process.terminate()  # attnc then stops the C compiler and removes temporary files
             try:
                 process.wait(ENDS_WITHIN)
             except BaseException:

@@ -1,4 +1,4 @@
-"""Kernels as Python objects."""
+"""The class Kernel, and the functions that make kernels from specs and formulas."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -27,12 +27,13 @@ _FLOATS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf
 class Parameter:
     """An array that a kernel takes in addition to q, k and v.
 
-    name: as in the spec language, "features.wq"; keyword: as an argument, "features_wq"
+    name: its name in the spec language, such as "features.wq"
+    keyword: its name as a keyword argument, such as "features_wq"
     dtype: "f32", "f64" or "i32"
     shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q", "n_k"
-    from_seed: how it is generated from a seed ("normal", "orthogonal"), or None
-    initial: the initial value if it is learned, or None: "normal" (divided by the square root of the first extent),
-        "zeros", "ones", "identity", "exponential" (1 / k!)
+    from_seed: how it is generated from a seed, "normal" or "orthogonal"; None: it is not generated
+    initial: the initial value of a learned parameter: "normal" (normal values / sqrt(first extent)), "zeros", "ones",
+        "identity", or "exponential" (element k is 1 / k!); None: it is not learned
     """
 
     name: str
@@ -94,7 +95,7 @@ class Kernel:
         return binding
 
     def _with_gradients(self) -> Binding:
-        """The kernel with gradients, compiled at the first request."""
+        """This kernel compiled with gradients. The first call compiles it, if the spec does not ask for gradients."""
         if not self._differentiable:
             with self._lock:
                 if not self._differentiable:
@@ -103,7 +104,7 @@ class Kernel:
         return self._differentiable[0][0]
 
     def _with_state(self) -> Binding:
-        """The kernel with a state, compiled at the first request."""
+        """This kernel compiled with a state. The first call compiles it, if the spec does not ask for a state."""
         with self._lock:
             if not self._decoding:
                 has = bool(self._binding.kernel.state)
@@ -112,7 +113,7 @@ class Kernel:
         return self._decoding[0]
 
     def _gradient_info(self) -> dict[str, Any]:
-        """The gradients' part of the kernel's description."""
+        """The member `gradients` of the description (NAME.json) of the kernel with gradients."""
         self._with_gradients()
         gradients: dict[str, Any] = self._differentiable[0][1]["gradients"]
         return gradients
@@ -129,7 +130,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """The name: the spec's, or its file's."""
+        """The name in the spec, or else the name of the spec's file."""
         return str(self._info["name"])
 
     @property
@@ -154,28 +155,28 @@ class Kernel:
 
     @property
     def seed(self) -> int | None:
-        """The seed of random parameters in the spec."""
+        """The seed in the spec for random parameters, or None."""
         return self._own_seed
 
     @property
     def spec(self) -> str:
-        """The spec, as YAML, without the changes by `set` of attnc.kernel(), which are in `settings`."""
+        """The spec as YAML, before the changes by the argument `set` of attnc.kernel(); `settings` has the changes."""
         return self._source.show()
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The changes by `set` of attnc.kernel(), as "key=value"."""
+        """The changes by the argument `set` of attnc.kernel(), as texts "key=value"."""
         return self._source.settings
 
     @property
     def library(self) -> str:
-        """The path of the shared library, in the cache of this machine."""
+        """The path of the kernel's shared library, in the cache on this machine."""
         return str(self._info["library"])
 
     def explain(self, *options: str) -> str:
-        """The chosen form and the reason; FLOPs, bytes, workspace; the kernel's loops.
+        """The output of `attnc explain`: the chosen form and why; FLOPs, bytes and workspace; the kernel's loops.
 
-        options: of `attnc explain`, as in explain("--lengths", "1k..64k")"""
+        options: options of `attnc explain`, as in explain("--lengths", "1k..64k")"""
         return self._source.run("explain", *options)
 
     def _repr_html_(self) -> str:
@@ -199,12 +200,12 @@ class Kernel:
 
     def init(self, seed: int = 0, *, batch: int | None = None, heads: int | None = None, kv_heads: int | None = None,
              n_q: int | None = None, n_k: int | None = None) -> dict[str, Any]:
-        """Initial values of the parameters: NumPy arrays by keyword, to be passed to a call.
+        """Initial values of the parameters: NumPy arrays by keyword, for passing to a call. Integer parameters, such as
+        the document of each key, are data and not included.
 
-        seed: of the random ones, which are those of `attnc run --seed`, and of the learned ones
+        seed: the seed of random parameters, with the same result as `attnc run --seed`, and of learned parameters
         batch, heads, kv_heads, n_q, n_k: sizes that the shapes of parameters depend on; kv_heads defaults to heads
 
-        Integer parameters (the document of each key) are data, and left out.
         Raises TypeError if a size is missing."""
         import numpy
 
@@ -238,13 +239,13 @@ class Kernel:
         count = math.prod(shape)
         kind = ctypes.c_float if dtype.itemsize == 4 else ctypes.c_double
         made = numpy.array((kind * count).from_address(address or 0), dtype).reshape(shape)
-        del memory  # keeps the memory alive until here
+        del memory  # the array above is a copy, so the memory may be freed only now
         return made
 
     # ---- calls
 
     def _given(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The parameters of a call by name."""
+        """Maps the keyword arguments of a call to the names of parameters; a missing parameter is None."""
         if not parameters:
             return self._none
         given = dict(self._none)
@@ -267,17 +268,18 @@ class Kernel:
                  saved: Saved | None = None, threads: int | None = None, **parameters: Array) -> AnyArray:
         """Attention of q over k and v.
 
-        q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]; H is a multiple of G, and query head h reads head h //
-            (H // G) of k and v. NumPy arrays, PyTorch tensors or JAX arrays of `dtype`. Arrays that are contiguous
-            along their last axis are not copied; for others there is a warning, once.
+        q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]. H is a multiple of G, and query head h reads head
+            h // (H // G) of k and v. The arrays are NumPy arrays, PyTorch tensors or JAX arrays of `dtype`. An array
+            that is not contiguous along its last axis is copied, with a warning at the first copy.
         out: [B, H, n_q, E], overwritten if given (NumPy, or a tensor without gradients), else allocated
-        seed: generates the random parameters that are not given, the same on every machine
-        saved: a Saved() that stores the values that backward() needs (NumPy)
-        threads: default: all; for tensors, torch.get_num_threads(). The result does not depend on it.
-        parameters: by keyword; `parameters` has their shapes
+        seed: generates the random parameters that are not given, with the same values on every machine
+        saved: a Saved(), in which the call stores the values that backward() needs (only for NumPy arrays)
+        threads: the number of threads; default: one for each processor, or torch.get_num_threads() for tensors. The
+            result does not depend on it.
+        parameters: arrays by keyword; the attribute `parameters` describes them
 
         Returns an array like q, [B, H, n_q, E]. The last query has the position of the last key; the output of a query
-        that sees no key is 0. Gradients flow through it if PyTorch or JAX asks for them.
+        that sees no key is 0. PyTorch and JAX can differentiate the call.
 
         Raises TypeError for a wrong kind or dtype of an array or an unknown parameter, ValueError for a wrong shape,
         device or stride, RuntimeError if the machine cannot run the kernel."""
@@ -305,7 +307,8 @@ class Kernel:
         out: [B, H, n_q, E], the result of the call; dout: the gradient with respect to it
         saved: the Saved() of the call; without it the values are computed again, with the same bits
         wanted: names of the gradients to compute, as in ("dq", "dv"); None: all
-        dq, dk, dv, and "d" with the name of a learned parameter: overwritten if given, else allocated
+        dq, dk, dv, and "d" with the keyword of a learned parameter: arrays that are overwritten; otherwise new arrays
+            are allocated
 
         Returns a named tuple of dq, dk, dv and the gradients with respect to learned parameters; None for those that
         are not wanted. If H > G, dk and dv are sums over the query heads that read a head of k and v."""
@@ -317,13 +320,13 @@ class Kernel:
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, seed: int | None = None,
               threads: int | None = None, **parameters: Array) -> State:
-        """A state of empty sequences, to which its extend(q, k, v) appends: a prompt at once, or token by token.
+        """A state of empty sequences. Its method extend(q, k, v) appends tokens: a whole prompt, or token by token.
 
         batch: the number of sequences
         capacity: the maximum number of tokens of a sequence, if the kernel keeps all of them (`explain` prints the size
             of a state); also the length of a row of integer parameters
-        start: the position of the first token, if the state will be appended to another one by fold()
-        seed, threads, parameters: as for a call, for all calls of extend()
+        start: the position of the first token, if fold() will append this state to another state
+        seed, threads, parameters: as for a call of the kernel; they apply to all calls of extend()
 
         Raises SpecError if the mask lets a query see later tokens."""
         for word, value in ("batch", batch), ("capacity", capacity), ("start", start):
@@ -334,7 +337,9 @@ class Kernel:
 
     def load_state(self, data: bytes, *, capacity: int = 4096, seed: int | None = None,
                    threads: int | None = None, **parameters: Array) -> State:
-        """A state from the bytes of tobytes(), of this machine or another one of the same byte order.
+        """A state from the bytes of State.tobytes(), made on this machine or on one with the same byte order.
+
+        capacity: used only if the bytes contain no capacity; other arguments: as for state()
 
         Raises ValueError if the bytes are of another kernel, truncated or damaged."""
         return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters))
@@ -366,27 +371,28 @@ _ENVIRONMENT = ("ATTNC", "ATTNC_CC", "ATTNC_CFLAGS", "CC", "XDG_CACHE_HOME", "HO
 
 
 def _of_source(source: Source) -> Kernel:
-    """The kernel of a spec; equal specs have the same object."""
+    """The kernel of a spec. Equal specs share one object, as long as the environment variables are equal too."""
     key = source, tuple(map(os.environ.get, _ENVIRONMENT))
     made = _kernels.get(key)
     if made is not None:
         return made
     with _lock:
         one = _making.setdefault(key, threading.Lock())
-    with one:  # only one of several threads compiles
+    with one:  # only one thread at a time compiles this kernel
         if key not in _kernels:
             _kernels[key] = Kernel(source)
     return _kernels[key]
 
 
 def kernel(spec: Spec, set: Mapping[str, Any] | None = None) -> Kernel:
-    """The kernel of a spec, compiled once on a machine and stored in the cache ($XDG_CACHE_HOME/attnc).
+    """The kernel of a spec. It is compiled at the first call on a machine, and stored in the cache
+    ($XDG_CACHE_HOME/attnc).
 
-    spec: a file, the name of a spec that comes with attnc ("softmax_causal"), or a dictionary like the YAML
-    set: values to override, by path: {"block": 128, "shape.head_dim": 32}
+    spec: a file, the name of a spec that comes with attnc ("softmax_causal"), or a dictionary with the keys of the YAML
+    set: values that replace those of the spec, by path: {"block": 128, "shape.head_dim": 32}
 
-    A compilation of more than a second is announced on standard error. If several processes need the same kernel, one
-    of them compiles it.
+    If compiling takes more than a second, a message on standard error says so. If several processes need the same
+    kernel, one of them compiles it.
 
     Raises SpecError (a ValueError) if the spec is wrong, with the compiler's message; OSError for a file that cannot
     be read; CompilerError (a RuntimeError) if there is no C compiler or no cache."""
@@ -396,7 +402,8 @@ def kernel(spec: Spec, set: Mapping[str, Any] | None = None) -> Kernel:
 def compile_all(specs: Iterable[Spec | tuple[Spec, Mapping[str, Any]]], *, gradients: bool = False) -> list[Kernel]:
     """Compiles kernels ahead of time, in parallel.
 
-    specs: as attnc.kernel() takes them, or pairs of a spec and its `set`; gradients: also compiles these"""
+    specs: specs as attnc.kernel() takes them, or pairs (spec, set)
+    gradients: also compile the gradients"""
     sources = [Source.of(*one) if isinstance(one, tuple) else Source.of(one) for one in specs]
 
     def make(source: Source) -> Kernel:
@@ -410,7 +417,7 @@ def compile_all(specs: Iterable[Spec | tuple[Spec, Mapping[str, Any]]], *, gradi
 
 def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None, head_dim: int,
                 value_dim: int, dtype: str) -> Kernel:
-    """The kernel of a call of attention()."""
+    """The kernel for these arguments of attention()."""
     key = (weight, score, str(mask), str(normalize), algorithm, head_dim, value_dim, dtype)
     made = _formulas.get(key)
     if made is None:
@@ -424,7 +431,7 @@ def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any
             spec["normalize"] = normalize
         if algorithm is not None:
             spec["algorithm"] = algorithm
-        # 1/8 is 0 in C and 0.125 in Python
+        # users of Python may expect 1/8 = 0.125, but formulas are C, where 1/8 = 0: the option makes it an error
         source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
         made = _formulas[key] = _of_source(source)
     return made
@@ -439,17 +446,18 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
     """Attention from a formula, compiled at the first call.
 
     q, k, v: as for a kernel; they determine head sizes and dtype
-    weight: the weight of a key for a query, a C expression in s (their inner product), i, j (their positions) and h
-        (the head), such as "(1 + s) * (1 + s)". 1/8 is 0 in C, so it is refused: write 1.0/8
-    score: softmax with this expression in place of the logit s (the inner product divided by sqrt(D)): "s - 0.1 * (i -
-        j)"
+    weight: the weight of a key for a query, such as "(1 + s) * (1 + s)". It is a C expression in s (the inner product
+        of query and key), i and j (the positions of query and key) and h (the head). 1/8 is an error, because it is 0
+        in C: write 1.0/8
+    score: the logit of softmax, such as "s - 0.1 * (i - j)": a C expression in s (the inner product divided by
+        sqrt(D)), i, j and h
     mask: the keys that a query sees: a C expression such as "j <= i && i - j < 256", a word of the spec language
         ("causal"), or a dictionary like its YAML ({"window": {"left": 255}})
     normalize: "sum" (the default), "none", or {"sum_plus": c}
     algorithm: "auto", "quadratic" or "linear"
     out, threads: as for a kernel
 
-    Without weight and score it is softmax. Raises the errors of attnc.kernel() and of the call."""
+    Without `weight` and `score` it computes softmax attention. Raises the errors of attnc.kernel() and of a call."""
     if weight is not None and score is not None:
         raise TypeError("weight and score cannot be given together: a weight is used as it is, a score is the logit of softmax")
     for name, array in zip("qkv", (q, k, v)):

@@ -1,4 +1,4 @@
-"""The mask of a spec as numbers: the keys that a query sees, and how that compares with the mask of a model."""
+"""Evaluates the mask of a spec, and compares it with the mask of a model. A query "sees" the keys that a mask keeps."""
 from __future__ import annotations
 
 import re
@@ -7,20 +7,20 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import torch
 from torch import Tensor
 
-_OPERATIONS: Dict[str, Callable[..., Tensor]] = {  # the operations of expr.def on positions
+_OPERATIONS: Dict[str, Callable[..., Tensor]] = {  # the operations of ir/expr.def that a mask of positions may have
     "neg": torch.neg, "add": torch.add, "sub": torch.sub, "mul": torch.mul,
     "div": lambda a, b: torch.div(a, b, rounding_mode="trunc"), "mod": torch.fmod, "floormod": torch.remainder,
     "lt": torch.lt, "le": torch.le, "eq": torch.eq, "ne": torch.ne, "and": torch.logical_and, "or": torch.logical_or,
     "not": torch.logical_not, "select": torch.where, "abs": torch.abs, "min": torch.minimum, "max": torch.maximum}
-_ENTRIES = 1 << 22  # the maximum number of pairs of queries and keys in memory
+_ENTRIES = 1 << 22  # masks are compared for at most this number of pairs of queries and keys at a time
 
 
 class Unreadable(ValueError):
-    """The mask is more than a condition on positions and heads."""
+    """The mask cannot be evaluated here: it depends on more than positions and heads, such as ids or random numbers."""
 
 
 class Visible:
-    """The keys that a query sees, from the text of a graph."""
+    """The mask of a spec, read from the text of its graph: `where CONDITION`."""
 
     def __init__(self, graph: str) -> None:
         masks = set(re.findall(r" where (.*)", graph))
@@ -29,7 +29,11 @@ class Visible:
         self.text = masks.pop() if masks else None
 
     def rows(self, i: Tensor, n_q: int, n_k: int, heads: int, kv_heads: int) -> Tensor:
-        """For queries i [rows, 1]: True for keys that are seen, [1 or heads, rows, n_k]."""
+        """The mask of some queries: True for the keys that a query sees.
+
+        i: [rows, 1], the numbers of the queries
+
+        Returns [heads, rows, n_k], or [1, rows, n_k] if the mask is the same for all heads."""
         j = torch.arange(n_k)
         if self.text is None:
             return torch.ones(1, len(i), n_k, dtype=torch.bool)
@@ -44,7 +48,9 @@ class Visible:
 
 
 def _value(word: str, words: Iterator[str], values: Dict[str, Tensor], sizes: Dict[str, int]) -> Tensor:
-    """Evaluates the expression that starts with this word."""
+    """Evaluates the expression that starts with `word` and continues with `words`.
+
+    values: the index of each axis; sizes: the extent of each axis"""
     if re.fullmatch(r"-?\d+", word):
         return torch.tensor(int(word))
     if word in values:
@@ -65,10 +71,13 @@ def _value(word: str, words: Iterator[str], values: Dict[str, Tensor], sizes: Di
 
 def difference(visible: Visible, n_q: int, n_k: int, heads: int, kv_heads: int, kept: Optional[Tensor], is_causal: bool,
                ignores: bool) -> str:
-    """Why a model's call cannot use a spec's mask; "" if it can. The spec may hide more keys than the model, but not
-    fewer, unless the model's mask is ignored. It must look ahead exactly where the model does.
+    """Compares the mask of a model's call with that of a spec. Returns the reason why the call cannot use the spec, or
+    "" if it can.
 
-    kept: the model's mask, True for keys that are kept; is_causal: as scaled_dot_product_attention takes it"""
+    - Either both masks let some query see later keys, or neither does.
+    - The spec may hide keys that the model's query sees. The reverse is allowed only with `ignores`.
+
+    kept: the model's mask, True for keys that are kept; is_causal: the argument of scaled_dot_product_attention"""
     spec_ahead = model_ahead = hidden = False
     step = max(1, _ENTRIES // max(n_k, 1))
     for first in range(0, n_q, step):

@@ -1,4 +1,5 @@
-"""Makes PyTorch models attend as a spec says: replaces what fits the spec, and reports what is left and why."""
+"""replace(): makes PyTorch models use a spec for their attention. Calls that do not fit the spec are left unchanged,
+and reported with the reason."""
 from __future__ import annotations
 
 import functools
@@ -20,12 +21,12 @@ from .torch import _WORDS, Attention, _call_text, _constant, _constant_size, _ke
 _Model = TypeVar("_Model", bound=nn.Module)
 _Sizes = Tuple[int, int, int, int]  # n_q, n_k, heads, kv_heads
 
-# ---- a spec, and the decision if a call may use it. Arguments and results are numbers and texts, so that torch.compile
-# treats them as constants.
+# ---- decides whether a call may use a spec. The functions take and return numbers and texts, so that torch.compile
+# treats their results as constants. A "text" names a kernel: the JSON of its spec and settings (torch.py).
 
 
 def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
-    """The text of the kernel for these sizes and this dtype."""
+    """The text of the kernel of the spec `name` for these sizes and the dtype `word`, such as "f32"."""
     return json.dumps([*json.loads(name), f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}", "dtype=" + word])
 
 
@@ -51,7 +52,7 @@ def _difference_without_mask(text: str, sizes: _Sizes, is_causal: bool, ignores:
 
 
 def _masks(text: str) -> bool:
-    """True if the kernel has a mask."""
+    """Whether the kernel has a mask."""
     try:
         return _visible(text).text is not None
     except Unreadable:
@@ -59,7 +60,7 @@ def _masks(text: str) -> bool:
 
 
 def _given_by_calls(text: str) -> str:
-    """The kernel's arrays that a model's call cannot pass."""
+    """The keywords of the kernel's parameters that a model's call cannot provide: those not made from a seed."""
     return ", ".join(p.keyword for p in _kernel_of(text).parameters if p.from_seed is None)
 
 
@@ -78,7 +79,7 @@ for _function in _text_of, _difference_without_mask, _masks, _given_by_calls, _a
 
 
 def _hides(mask: Tensor) -> Tensor:
-    """True for keys that an added mask hides: with the smallest number, or one near it."""
+    """Where a mask that is added to the logits hides a key: it has the most negative number there, or one near it."""
     return mask < torch.finfo(mask.dtype).min / 2
 
 
@@ -91,9 +92,10 @@ def _kept(mask: Tensor) -> Tensor:
 
 
 class _Shaped:
-    """A spec whose kernels are compiled for the head size, value size and dtype of each call.
+    """A spec that is compiled for the head size, value size and dtype of each call.
 
-    name: its text; ignores: True if it may see keys that the model's masks hide; seed: of its random arrays"""
+    name: the text of the spec; ignores: whether queries may see keys that the model's masks hide; seed: the seed of
+    random parameters"""
 
     def __init__(self, name: str, ignores: bool, seed: Optional[int]) -> None:
         self.name, self.ignores, self.seed = name, ignores, seed
@@ -107,7 +109,7 @@ class _Shaped:
         return _text_of(self.name, _WORDS[q.dtype], _constant_size(q.shape[-1]), _constant_size(v.shape[-1]))
 
     def why_not(self, q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], is_causal: bool, enable_gqa: bool) -> str:
-        """Why a call of scaled_dot_product_attention is not replaced; "": it is."""
+        """The reason why a call of scaled_dot_product_attention cannot use the spec, or "" if it can."""
         if q.device.type != "cpu":
             return f"it computes on another device ({q.device})"
         if q.dtype not in _WORDS or k.dtype != q.dtype or v.dtype != q.dtype:
@@ -120,7 +122,7 @@ class _Shaped:
         if _given_by_calls(text):
             return f"the spec has arrays that a call has no place for: {_given_by_calls(text)}"
         if mask is not None and mask.dim() > 1 and mask.shape[-2] == 1 < q.shape[2] and _masks(text):
-            # transformers passes the heads that share keys as rows of one query
+            # transformers passes the query heads that share keys as rows of one query; rows are not positions then
             return "one row of its mask is for all queries, which need not be positions then"
         return self.why_not_by_mask(text, q, k, mask, is_causal)
 
@@ -153,11 +155,11 @@ def _refuse_dropout(drops: bool) -> None:
 
 
 class Replacement(Generic[_Model]):
-    """The result of replace() for `model`. Modules that call scaled_dot_product_attention are known after their first
+    """The result of replace() for `model`. A module that calls scaled_dot_product_attention is listed after its first
     call.
 
-    replaced: the names of modules whose attention uses the spec, at least in some calls
-    left: the names of modules whose attention, or some calls of it, is unchanged, with the reason"""
+    replaced: the names of modules whose attention uses the spec, in all or in some calls
+    left: the reasons why attention is unchanged, in all or in some calls, by the name of the module"""
 
     def __init__(self, model: _Model) -> None:
         self.model = model
@@ -165,11 +167,11 @@ class Replacement(Generic[_Model]):
         self.left: Dict[str, str] = {}
         self._names = {module: name for name, module in model.named_modules()}
         self._originals: List[Tuple[nn.Module, str, nn.Module]] = []
-        self._waiting: Dict[str, None] = {}  # in this order
-        self._unsaid: Dict[str, List[str]] = {}  # the names of modules for each message
+        self._waiting: Dict[str, None] = {}  # the names of modules that were not called yet, in the model's order
+        self._unsaid: Dict[str, List[str]] = {}  # messages to print after this call, with the names of modules
 
     def undo(self) -> _Model:
-        """Restores the attention of the model, and returns the model."""
+        """Restores the model's own attention, and returns the model."""
         for parent, name, original in self._originals:
             setattr(parent, name, original)
         forward = self.model.__dict__.get("forward")
@@ -190,7 +192,7 @@ class Replacement(Generic[_Model]):
 
     @_apart  # type: ignore[untyped-decorator]
     def _note(self, name: str, why: str) -> None:
-        """Records a call from a module: the reason why it is not replaced, or ""."""
+        """Records a call from the module `name`. why: the reason why the call does not use the spec, or ""."""
         self._waiting.pop(name, None)
         before = self.left.get(name, "")
         if not why and name not in self.replaced:
@@ -202,7 +204,7 @@ class Replacement(Generic[_Model]):
 
     @_apart  # type: ignore[untyped-decorator]
     def _caller(self) -> str:
-        """The name of the calling module."""
+        """The name of the innermost module of the model whose method is running."""
         frame: Any = sys._getframe(2)
         while frame is not None:
             module = frame.f_locals.get("self")
@@ -214,8 +216,8 @@ class Replacement(Generic[_Model]):
 
     @_apart  # type: ignore[untyped-decorator]
     def _settle(self) -> None:
-        """After a call of the model: records that modules named attention without such calls have another kind of
-        attention."""
+        """Runs after a call of the model: records that modules which did not call scaled_dot_product_attention are left
+        as they were, and prints the messages of this call."""
         for name in list(self._waiting):
             self._note(name, "it does not call scaled_dot_product_attention")
         for why, names in self._unsaid.items():
@@ -232,7 +234,7 @@ def _looks_like_attention(module: nn.Module) -> bool:
 
 
 def _candidates(model: nn.Module) -> List[Tuple[str, nn.Module]]:
-    """The innermost modules whose names contain attention."""
+    """The modules whose class name contains "attention", and which have no such module inside."""
     return [(name, module) for name, module in model.named_modules()
             if _looks_like_attention(module) and not isinstance(module, (nn.MultiheadAttention, Attention))
             and not any(_looks_like_attention(inner) for inner in module.modules() if inner is not module)]
@@ -245,7 +247,7 @@ _sdpa = nn.functional.scaled_dot_product_attention
 
 
 class _Attend:
-    """scaled_dot_product_attention that uses the spec if it may."""
+    """Replaces scaled_dot_product_attention: uses the spec if the call fits it, else calls the original function."""
 
     def __init__(self, shaped: _Shaped, report: Replacement[Any]) -> None:
         self.shaped, self.report = shaped, report
@@ -270,7 +272,8 @@ class _Attend:
         return shaped.attend(query, key, value, scale)
 
 
-# In a compiled graph, the values of a mask are only known at run time.
+# In a graph of torch.compile, the values of a mask are known only at run time. So this operator compares the mask with
+# the spec when it runs.
 
 
 @torch.library.custom_op("attnc::attend_by_mask", mutates_args=())
@@ -317,7 +320,7 @@ _attend_by_mask.register_autograd(_differentiate, setup_context=_keep)
 
 
 class _Swap(TorchFunctionMode):
-    """Replaces scaled_dot_product_attention while the context is active."""
+    """A context in which calls of scaled_dot_product_attention go to `attend`."""
 
     def __init__(self, attend: _Attend) -> None:
         super().__init__()
@@ -328,11 +331,12 @@ class _Swap(TorchFunctionMode):
 
 
 class _Forward:
-    """The forward() of a model, in which calls of scaled_dot_product_attention may use the spec."""
+    """Replaces forward() of a model: runs the original forward(), in which scaled_dot_product_attention may use the
+    spec."""
 
     def __init__(self, model: nn.Module, shaped: _Shaped, report: Replacement[Any]) -> None:
         self.model, self.shaped, self.report = model, shaped, report
-        self.before = model.__dict__.get("forward")  # set if other code has replaced forward() before
+        self.before = model.__dict__.get("forward")  # not None if other code has already replaced forward()
         model.forward = self
 
     @property
@@ -355,7 +359,8 @@ class _Forward:
 
     @_apart  # type: ignore[untyped-decorator]
     def _eagerly(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs with a mode, without torch.compile, which confuses attributes of tensors while a mode is active."""
+        """Runs forward() in a _Swap context. torch.compile must not trace it, because torch.compile confuses attributes
+        of tensors while such a context is active."""
         with _Swap(_Attend(self.shaped, self.report)):
             made = self._original(*args, **kwargs)
         self.report._settle()
@@ -371,7 +376,7 @@ class _Forward:
 
 
 class MultiheadAttention(nn.MultiheadAttention):
-    """An nn.MultiheadAttention whose heads use the spec if they may; then it returns no weights."""
+    """An nn.MultiheadAttention whose heads use the spec if a call fits it. It then returns None for the weights."""
 
     attention: Attention
     _same: bool
@@ -393,7 +398,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         return made
 
     def plain(self) -> nn.MultiheadAttention:
-        """The module that it was made from, with the same parameters."""
+        """An ordinary nn.MultiheadAttention with the same parameters."""
         made = nn.MultiheadAttention.__new__(nn.MultiheadAttention)
         own = {"_same", "_shaped", "_report", "_name"}
         made.__dict__.update((name, value) for name, value in self.__dict__.items() if name not in own)
@@ -404,7 +409,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor] = None,
                 need_weights: bool = True, attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
-        """As nn.MultiheadAttention, except that the weights are None if the heads use the spec."""
+        """As forward() of nn.MultiheadAttention. If the heads use the spec, None is returned for the weights."""
         alone = query.dim() == 2
         arrays: Sequence[Tensor] = (query, key, value)
         if alone:
@@ -429,7 +434,7 @@ class MultiheadAttention(nn.MultiheadAttention):
 
 def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding: Optional[Tensor],
                       attn_mask: Optional[Tensor]) -> str:
-    """Why a module's heads do not use the spec; "": they do."""
+    """The reason why the heads of a module cannot use the spec in this call, or "" if they can."""
     if torch.compiler.is_compiling() and (padding is not None or attn_mask is not None):
         raise NotImplementedError("torch.compile cannot compare the mask of an nn.MultiheadAttention with a spec; "
                                   "undo() of the result of replace() restores it")
@@ -450,18 +455,23 @@ def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding:
 
 def replace(model: _Model, spec: Spec | Kernel, set: Mapping[str, Any] | None = None, *, masks: str = "compare",
             seed: int | None = None) -> Replacement[_Model]:
-    """Makes a model attend as a spec says, in place, wherever the model's calls agree with the spec.
+    """Makes a model use a spec for its attention, in place, in all calls that fit the spec.
 
-    Its nn.MultiheadAttention modules are replaced. While its forward() runs, calls of
-    torch.nn.functional.scaled_dot_product_attention use a kernel for their head size and dtype; the spec's `shape` and
-    `dtype` are ignored. Each call is compared with the spec. It is left unchanged if the model lets a query see keys
-    after its own and the spec does not, or the reverse; if the model hides a key that the spec lets be seen; if it adds
-    a bias; or if it has other shapes. The spec may hide more keys than the model.
-    masks: "compare", or "ignore": keys that the model hides, such as padding, are seen if the spec lets them be seen
-    seed: of random arrays. Learned arrays belong to nn.MultiheadAttention modules; other calls cannot have any.
+    Two kinds of attention are replaced: nn.MultiheadAttention modules, and calls of
+    torch.nn.functional.scaled_dot_product_attention while the model's forward() runs. Kernels are compiled for the head
+    size and dtype of the calls; the spec's `shape` and `dtype` are ignored. A call is left unchanged if
 
-    Returns what is replaced and what is left, and why, and prints it on standard error; its undo() restores the
-    model."""
+    - some query of the model sees later keys and no query of the spec does, or the reverse,
+    - the model hides a key that the spec does not hide (the spec may hide more keys than the model),
+    - the model adds a bias to the logits, or
+    - the arrays have other shapes than those of a kernel.
+
+    masks: "compare" compares the masks; "ignore" lets queries see keys that the model hides, such as padding, if the
+        spec does not hide them
+    seed: the seed of random parameters. Only nn.MultiheadAttention modules can have learned parameters of a spec.
+
+    Returns a report of the replaced modules, and of the others with the reasons; also prints it on standard error. Its
+    method undo() restores the model."""
     if masks not in ("compare", "ignore"):
         raise ValueError(f"masks is {masks!r}; expected 'compare' or 'ignore'")
     before = model.__dict__.get("forward")

@@ -1,4 +1,4 @@
-"""Sequences that grow: the state that a kernel keeps of their tokens."""
+"""States: what a kernel stores about the tokens of sequences, so that calls can append more tokens (decoding)."""
 from __future__ import annotations
 
 import contextlib
@@ -19,7 +19,7 @@ _HEADER = struct.Struct("=112x4q")  # struct state_header of emitted C: batch, h
 
 
 def _zeros(size: int) -> Any:
-    """Zeroed memory. Large memory uses pages of 2 MiB if the system has them, to avoid a page fault for every 4 KiB."""
+    """Zeroed memory of `size` bytes. From 4 MiB on it uses pages of 2 MiB, which avoid a page fault for every 4 KiB."""
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if size < 4 << 20 or advice is None:
         return (ctypes.c_char * size)()
@@ -30,12 +30,12 @@ def _zeros(size: int) -> Any:
     try:
         pages.madvise(advice)
     except OSError:
-        pass  # the system has none
+        pass  # the system has no pages of 2 MiB
     return (ctypes.c_char * size).from_buffer(pages)
 
 
 def _place_of(value: Any) -> tuple[Any, ...] | None:
-    """The address and strides of a parameter; None: its elements have to be converted first."""
+    """The address, shape, strides and dtype of a parameter. None: it is not a plain NumPy array or tensor."""
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
         return _address_in(sys.modules["numpy"])(value), value.shape, value.strides, value.dtype
     if (_is(value, "torch", "Tensor") and value.is_cpu and value.layout is sys.modules["torch"].strided
@@ -45,8 +45,8 @@ def _place_of(value: Any) -> tuple[Any, ...] | None:
 
 
 class State:
-    """The state of several sequences, made by kernel.state() and kernel.load_state(). Threads may share it: calls
-    wait for each other."""
+    """The state of several sequences, made by kernel.state() and kernel.load_state(). Threads may share a state: its
+    methods run one at a time."""
 
     def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, start: int,
                  seed: int | None, threads: int | None, given: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class State:
 
     @contextlib.contextmanager
     def _locked_with(self, other: State) -> Iterator[None]:
-        """Locks both states; every thread takes the locks in the same order."""
+        """Locks both states, always in the same order, so that two threads cannot block each other."""
         first, second = sorted((self, other), key=id)
         with first._lock, second._lock:
             yield
@@ -75,7 +75,7 @@ class State:
         return call
 
     def _take(self, heads: int, kv_heads: int, saved: bytes | None = None) -> None:
-        """Memory for sequences of that many heads: empty, or with a saved state."""
+        """Allocates the memory for these numbers of heads, with empty sequences or with the bytes of a saved state."""
         call = self._call()
         call.problem.heads, call.problem.kv_heads = heads, kv_heads
         kernel, problem = self._binding.kernel, ctypes.byref(call.problem)
@@ -92,16 +92,16 @@ class State:
         self._memory, self._heads = memory, (heads, kv_heads)
 
     def _key(self, q: Any, k: Any, v: Any, threads: int) -> tuple[Any, ...] | None:
-        """A key that is equal for calls that differ only in the addresses of q, k and v; None: calls cannot be
-        compared."""
+        """A key for a call of extend(). Calls with equal keys differ only in the addresses of q, k and v. None: the
+        call has no key, and all its arrays must be checked."""
         places = [_place_of(value) for value in self._given.values() if value is not None]
         key = None if None in places else key_of(self._binding, q, k, v, None, threads)
         return None if key is None else (*key, *places)
 
     def extend(self, q: AnyArray, k: Array, v: Array, *, lengths: Iterable[int] | None = None,
                out: Array | None = None, **rows: Array) -> AnyArray:
-        """Appends tokens and returns their attention over all tokens so far. Tokens may be a prompt, a piece of one, or
-        single.
+        """Appends tokens to each sequence, and returns their attention over all tokens so far. A call may append a
+        whole prompt, a part of a prompt, or a single token.
 
         q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], as for a call of the kernel
         lengths: the number of tokens, 0 to n, to append to each sequence; rows after these are neither read nor written
@@ -176,8 +176,8 @@ class State:
         return self._lengths_by(self._binding.kernel.state_min_length)
 
     def truncate(self, length: int, sequence: int | None = None) -> None:
-        """Removes the tokens from `length` on, of one sequence or (None) of all. Raises ValueError, without changing
-        any sequence, if one is shorter or cannot go back so far (`min_lengths`)."""
+        """Truncates one sequence, or all if `sequence` is None, to `length` tokens. Raises ValueError, without changing
+        any sequence, if one is shorter, or if `length` is not 0 and below its element of `min_lengths`."""
         with self._lock:
             self._truncate(length, sequence)
 
@@ -195,8 +195,8 @@ class State:
                 ctypes.byref(self._call().problem), _aligned(self._memory), one, length))
 
     def assign(self, sequence: int, source: State, source_sequence: int) -> None:
-        """Copies a sequence of another state of this kernel, or of this state. The states need equal heads, batch
-        and capacity."""
+        """Overwrites a sequence with a sequence of `source`: a state of this kernel with equal heads, batch and
+        capacity, or this state itself."""
         with self._locked_with(source):
             self._assign(sequence, source, source_sequence)
 
@@ -213,10 +213,13 @@ class State:
             source_sequence))
 
     def fold(self, other: State) -> None:
-        """Appends to each sequence the tokens of the same sequence of another state of this kernel, which is not
-        changed. The states need equal heads, batch and capacity, and must be sums, as those of linear forms. Raises
-        ValueError, without changing any sequence, for other states and if the sequences are not adjacent (`start` of
-        kernel.state())."""
+        """Appends to each sequence the tokens of the same sequence in `other`, which is not changed.
+
+        other: a state of this kernel with equal heads, batch and capacity. The kernel must have a linear form, whose
+            state stores sums. The sequences of `other` must begin at the end of those of this state: see `start` of
+            kernel.state()
+
+        Raises ValueError, without changing any sequence, if the states cannot be joined."""
         if other is self:
             raise ValueError("a state cannot follow itself")
         with self._locked_with(other):
@@ -253,7 +256,8 @@ class State:
 
 def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,
            given: Mapping[str, Any]) -> State:
-    """A state from its bytes, which contain its size, and its capacity if the kernel needs one."""
+    """A state from the bytes of tobytes(). Its batch and heads, and its capacity if it is limited, are in the bytes.
+    `otherwise` is the capacity of other states."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{kernel.name}: data is a {type(data).__name__}; expected the bytes that tobytes() of a state gave")
     data = bytes(data)
@@ -264,5 +268,5 @@ def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: 
         binding.check(-12)
     made = State(kernel, binding, batch, capacity or otherwise, 0, seed, threads, given)
     made._take(heads, kv_heads, data)
-    made.lengths  # raises an error if the bytes are damaged
+    made.lengths  # the kernel checks the bytes, and an exception is raised if they are damaged
     return made

@@ -1,4 +1,5 @@
-"""Kernels in JAX, on the CPU: a foreign function with custom_vjp, batched over leading axes."""
+"""Kernels in JAX, on the CPU. A kernel is a foreign function of XLA, with its own gradient (custom_vjp) and its own
+rule for vmap."""
 from __future__ import annotations
 
 import contextlib
@@ -29,7 +30,7 @@ _TARGET = "attnc_call"
 
 
 def _compiler() -> list[str]:
-    """The C compiler that attnc would use."""
+    """The command of the C compiler that attnc uses."""
     own = shlex.split(os.environ.get("ATTNC_CC", ""))
     if own:
         return own
@@ -41,7 +42,7 @@ def _compiler() -> list[str]:
 
 @contextlib.contextmanager
 def _held(folder: str) -> Iterator[None]:
-    """Locks a folder of the cache, because attnc removes folders without a lock."""
+    """Locks a temporary folder in the cache, because attnc removes temporary folders that nobody has locked."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -71,7 +72,7 @@ def _register(cache: str) -> None:
                 if done.returncode != 0:
                     raise CompilerError(f"the handler for XLA cannot be compiled: {shlex.join(done.args)}\n{done.stdout}")
                 os.chmod(made, 0o700)
-                os.replace(made, path)  # another process may do the same at the same time
+                os.replace(made, path)  # replaces the file atomically: another process may write it at the same time
     library = ctypes.CDLL(path)
     jax.ffi.register_ffi_target(_TARGET, _pycapsule(library.attnc_call), platform="cpu")
 
@@ -96,8 +97,10 @@ def _foreign(kernel: Kernel, library: str, results: Any, *arrays: Any) -> Any:
 
 def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
              split: Callable[[int], bool], merges: bool) -> Callable[..., Any]:
-    """The function with additional batch axes: as one call with a larger batch or, if not `merges`, one call after
-    the other. has_batch: True for arguments that begin with the batch; split: True for results that do."""
+    """Adds a rule for vmap to the function. With `merges`, the axis of vmap is merged into the batch of one call.
+    Otherwise there is one call for each index of the axis.
+
+    has_batch(number): whether the first axis of this argument is the batch; split(number): that of this result"""
     made: Any = jax.custom_batching.custom_vmap(function)
 
     def rule(size: int, is_batched: Any, *arrays: Any) -> Any:
@@ -123,7 +126,7 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
 
 @functools.lru_cache(maxsize=None)
 def _function(kernel: Kernel) -> Callable[..., Any]:
-    """attend(q, k, v, *parameters), differentiable."""
+    """The function attend(q, k, v, *parameters) of a kernel, which JAX can differentiate."""
     _register(os.path.dirname(kernel.library))
     shapes = [p.shape for p in kernel.parameters]
 
@@ -150,9 +153,9 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
                         tuple(_array(a.shape, a.dtype) for a in like), *arrays)
 
     count = 3 + len(shapes)
-    merges = not learned  # gradients with respect to learned arrays are sums over a batch; each needs its own
+    merges = not learned  # a gradient with respect to a learned parameter sums over the batch, so batches stay apart
     forward_batched = _batched(kernel, forward, has_batch, lambda number: True, merges)
-    # saved values belong to all batches at once
+    # the saved values of a merged batch cannot be split
     saving_batched = _batched(kernel, saving, has_batch, lambda number: number == 0, merges)
     backward_batched = _batched(kernel, backward, lambda number: has_batch(number) and number != count + 1,
                                 lambda number: True, merges)

@@ -1,4 +1,4 @@
-"""Kernels in PyTorch: the operators attnc::forward and attnc::backward, and a module."""
+"""Kernels in PyTorch: the operators attnc::forward and attnc::backward, and the module Attention."""
 from __future__ import annotations
 
 import functools
@@ -33,12 +33,12 @@ def _kernel_of(name: str) -> Kernel:
 
 
 def _text_as(name: str, dtype: str) -> str:
-    """The text of the same kernel for another dtype."""
+    """The text of the same spec with another dtype, such as "bf16"."""
     return json.dumps([*json.loads(name), "dtype=" + dtype])
 
 
 class _Kept(Saved):
-    """The values that forward saves for backward, in a tensor that autograd stores."""
+    """A Saved whose memory is a tensor, because autograd stores tensors from forward to backward."""
 
     def __init__(self, tensor: Tensor) -> None:
         super().__init__()
@@ -51,7 +51,8 @@ class _Kept(Saved):
 
 
 def _saved_size(kernel: Kernel, rows: Any) -> Any:
-    """The number of elements that forward saves for that many rows; its arrays begin at multiples of 64 bytes."""
+    """The number of elements that forward saves for `rows` rows of the result. Each saved array takes a multiple of 64
+    bytes."""
     info = kernel._gradient_info()
     size = 8 if kernel.dtype == "f64" else 4
     line = 64 // size
@@ -95,7 +96,7 @@ def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: T
     binding = made._with_gradients()
     names = [name for name, is_wanted in zip(binding.Gradients._fields, wanted) if is_wanted]
     if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
-        dout = dout.contiguous()  # an expanded gradient, as that of a sum, has stride 0
+        dout = dout.contiguous()  # the gradient of a sum, for example, is an expanded tensor with stride 0
     result = binding.backward(q.detach(), k.detach(), v.detach(), out.detach(), dout.detach(),
                               _given(made, parameters), seed, _Kept(saved), names, None, torch.get_num_threads())
     return [getattr(result, name) for name in names]
@@ -157,7 +158,7 @@ _backward.register_autograd(_differentiate_twice, setup_context=_keep_nothing)
 
 
 def _merged(a: Tensor, dim: Optional[int], count: int) -> Tensor:
-    """[count, B, …] as [count * B, …]."""
+    """Merges the axis of vmap into the batch axis: [count, B, …] becomes [count * B, …]."""
     a = a.movedim(dim, 0) if dim is not None else a.expand(count, *a.shape)
     return a.reshape(count * a.shape[1], *a.shape[2:])
 
@@ -189,7 +190,7 @@ def _(info: Any, in_dims: Any, kernel: str, q: Tensor, k: Tensor, v: Tensor, par
 def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
       parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> Any:
     count, made = info.batch_size, _kernel_of(kernel)
-    if any(wanted[3:]):  # gradients with respect to parameters are sums over one batch each
+    if any(wanted[3:]):  # a gradient with respect to a parameter sums over the batch, so each call needs its own
         arrays = [a.movedim(dim, 0) if dim is not None else a.expand(count, *a.shape)
                   for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
         each = []
@@ -203,7 +204,7 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
     else:
         merged = [_merged(a, dim, count) for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
         given = _merged_parameters(made, parameters, in_dims[7], count)
-        if in_dims[5] is None:  # forward saw one batch, and saved values of that batch only
+        if in_dims[5] is None:  # forward ran without vmap, so it saved values for only one of the batches
             _, saved = _forward(kernel, *merged[1:4], given, seed, True)
         results = [a.unflatten(0, (count, -1)) for a in _backward(kernel, *merged, saved, given, seed, wanted)]
     return results, [0] * len(results)
@@ -213,7 +214,8 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
 
 
 def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
-    """Checks that must not be left to the kernel, because a traced graph has no call of it."""
+    """Checks q, k and v before an operator is called. The checks of the kernel's call come too late: tracing a graph
+    calls no kernel."""
     dtype = _DTYPES[kernel.dtype]
     sizes: dict[str, int] = {}
     for name, a in zip("qkv", (q, k, v)):
@@ -244,7 +246,8 @@ def _refuse_tangents(name: str, *tensors: Any) -> None:
 
 
 def _is_undisturbed() -> bool:
-    """True if no transformation or tracing is active, so that the operator would only cost time."""
+    """Whether no transformation (vmap, grad) and no tracing is active. Then a call needs no operator, and is faster
+    without."""
     try:
         return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
     except AttributeError:  # another version of PyTorch names them differently
@@ -252,7 +255,7 @@ def _is_undisturbed() -> bool:
 
 
 def _is_eager(*tensors: Any) -> bool:
-    """_is_undisturbed, and none of the tensors is of a subclass."""
+    """Whether _is_undisturbed() and all tensors are plain tensors or parameters, not of other subclasses."""
     return _is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
 
 
@@ -272,7 +275,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
             and not torch.is_autocast_enabled("cpu") and _is_undisturbed()):
         binding, cores = kernel._binding, torch.get_num_threads()
         key = key_of_tensors(binding, q, k, v, seed, cores)
-        if key is not None:  # the kernel makes the same checks in less time
+        if key is not None:  # forward_again makes all checks, in less time than the code below
             return binding.forward_again(key, q, k, v, given, seed, cores)  # type: ignore[no-any-return]
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
@@ -305,8 +308,8 @@ def _text_of_formula(*formula: Any) -> str:
 
 
 def _constant_size(size: int) -> int:
-    """The value of a size that a graph may have kept symbolic, because there is a kernel for each size. int() would
-    keep it symbolic."""
+    """The value of a size as a number, even if torch.compile has a symbol for it: each head size needs its own kernel.
+    int() would keep the symbol."""
     return len(list(range(size)))
 
 
@@ -317,7 +320,7 @@ _constant(_text_as)
 
 def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, out: Any,
                  threads: Optional[int]) -> Tensor:
-    """attnc.attention for tensors. torch.compile sees only the kernel's text, because it cannot trace a kernel."""
+    """attnc.attention() for tensors. In a graph of torch.compile the kernel is represented by its text."""
     if torch.compiler.is_compiling() and out is None and threads is None:
         _refuse_tangents("attention", q, k, v)
         *words, head_dim, value_dim, dtype = formula
@@ -329,7 +332,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, out:
 
 def _call_text(text: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
                seed: Optional[int] = None) -> Tensor:
-    """Calls the kernel of a text, as call_formula does."""
+    """Calls the kernel with this text. In a graph of torch.compile it calls the operator."""
     if not torch.compiler.is_compiling():
         kernel = _kernel_of(text)
         given = {p.name: value for p, value in zip(kernel.parameters, parameters)} if any(
@@ -343,16 +346,16 @@ def _call_text(text: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[
 
 
 class Attention(nn.Module):
-    """Attention as a layer that owns the learned arrays of a variant.
+    """A layer that computes the attention of a spec, and owns its learned parameters.
 
     spec, set: as attnc.kernel() takes them
-    heads: H, query heads; kv_heads: G, heads of k and v (default: heads)
-    seed: of the random arrays, and of the initial values of learned ones
-    n_q, n_k: needed if a learned array has an element for each position (a dense bias, a projection)
+    heads: H, the number of query heads; kv_heads: G, the number of heads of k and v (default: heads)
+    seed: the seed of random parameters, and of the initial values of learned parameters
+    n_q, n_k: needed if a learned parameter has an element for each position (a dense bias, a projection)
 
     forward(q [B, H, n_q, D], k [B, G, n_k, D], v [B, G, n_k, E], **integers) returns [B, H, n_q, E], computed by the
-    kernel for their dtype. The learned arrays are nn.Parameters with keywords as names (`features_wq`), in float32
-    (float64 for an f64 kernel), independent of the dtype of q, k and v. Random arrays are buffers, so that a
+    kernel for their dtype. The learned parameters are nn.Parameters, named by their keywords (`features_wq`). They are
+    float32 (float64 for an f64 kernel), whatever the dtype of q, k and v. Random parameters are buffers, so that a
     state_dict has everything that the result depends on."""
 
     def __init__(self, spec: Spec | Kernel, heads: int | None = None, kv_heads: int | None = None, *,
@@ -381,8 +384,8 @@ class Attention(nn.Module):
         return any(p.keyword == word and _is_learned(p) for p in self.kernel.parameters)
 
     def reset_parameters(self) -> None:
-        """Resets the arrays to their initial values; also after to_empty() of a module that was made on the device
-        meta."""
+        """Sets the parameters and buffers to their initial values, for example after to_empty() of a module that was
+        made on the device "meta"."""
         with torch.no_grad():
             for word, array in self._initial().items():
                 getattr(self, word).copy_(array)
@@ -396,7 +399,7 @@ class Attention(nn.Module):
         if word == self.kernel.dtype:
             return self.kernel(q, k, v, **arrays)
         given = [arrays.pop(p.keyword, None) for p in self.kernel.parameters]
-        self.kernel._given(arrays)  # raises an error for unknown parameters
+        self.kernel._given(arrays)  # raises TypeError for an unknown parameter
         return _call_text(_text_as(self.kernel._text, word), q, k, v, given)
 
     def extra_repr(self) -> str:
@@ -405,4 +408,4 @@ class Attention(nn.Module):
         return f"{self.kernel.name!r}, head_dim={self.kernel.head_dim}, dtype={self.kernel.dtype}{heads}{shared}"
 
 
-from ._replace import MultiheadAttention, Replacement, replace  # noqa: E402 (they need what stands above)
+from ._replace import MultiheadAttention, Replacement, replace  # noqa: E402 (_replace imports names defined above)
