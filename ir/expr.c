@@ -1,4 +1,4 @@
-/* Scalar expressions. They are interned, folded as they are built, and evaluated in float64. */
+/* Makes, simplifies and evaluates scalar expressions. Equal expressions share one object (interning). */
 #include "ir.h"
 
 #include <math.h>
@@ -192,7 +192,8 @@ static bool offset(const struct expr *e)
     return e->op == EXPR_ADD && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT;
 }
 
-/* The sum of integers without one of its terms; NULL if `term` is not a term of the sum. */
+/* Removes `term` from a sum of integers: for a + b - c and the term b returns a - c. Returns NULL if the sum does not
+   add this term. */
 static const struct expr *without(struct module *m, const struct expr *sum, const struct expr *term)
 {
     if (sum == term) return expr_int(m, 0);
@@ -203,7 +204,8 @@ static const struct expr *without(struct module *m, const struct expr *sum, cons
     return right ? expr_make(m, EXPR_ADD, sum->arg[0], right, NULL) : NULL;
 }
 
-/* The difference of two integer sums after removing a term that both contain; NULL if they share no term. */
+/* Simplifies a - b for integer sums that share a term: (x + y) - (x + z) becomes y - z. Returns NULL if they share no
+   term. */
 static const struct expr *cancelled(struct module *m, const struct expr *a, const struct expr *b)
 {
     const struct expr *term = b;
@@ -216,7 +218,22 @@ static const struct expr *cancelled(struct module *m, const struct expr *a, cons
     return left ? expr_make(m, EXPR_SUB, left, without(m, b, term), NULL) : NULL;
 }
 
-/* A simpler expression equal to op(a, b, c), or NULL. A real that is not constant is assumed to be finite. */
+/* Simplifies a comparison of a truth value with a constant that has the same result for 0 and 1, such as (x < y) != 2.
+   Returns NULL for any other comparison. */
+static const struct expr *truth_compared(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    const bool first = a->type == TYPE_BOOL && constant(b), second = b->type == TYPE_BOOL && constant(a);
+    if (!first && !second) return NULL;
+    const struct expr *result[2];
+    for (int value = 0; value < 2; value++) {
+        const struct expr *const truth = expr_int(m, value);
+        result[value] = expr_make(m, op, first ? truth : a, first ? b : truth, NULL);
+    }
+    return result[0] == result[1] ? result[0] : NULL;
+}
+
+/* Returns a simpler expression equal to op(a, b, c), or NULL. The result is equal if every operand that is not a
+   constant is finite. */
 static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                                    const struct expr *c)
 {
@@ -264,7 +281,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     case EXPR_DIV:
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
         if (!integers && b->op == EXPR_REAL && b->real != 0 && isfinite(b->real)) {
-            int exponent; /* dividing by a power of two equals multiplying by its reciprocal, exactly */
+            int exponent; /* x / 2^n is exactly x * 2^-n, and a multiplication is faster */
             if (fabs(frexp(b->real, &exponent)) == 0.5)
                 return expr_make(m, EXPR_MUL, a, expr_real(m, 1 / b->real), NULL);
         }
@@ -286,9 +303,9 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (a->op == EXPR_INT) return a->integer ? b : c;
         return b == c ? b : NULL;
     case EXPR_LE:
-    case EXPR_EQ: return integers && a == b ? expr_int(m, 1) : NULL;
+    case EXPR_EQ: return integers && a == b ? expr_int(m, 1) : truth_compared(m, op, a, b);
     case EXPR_LT:
-    case EXPR_NE: return integers && a == b ? expr_int(m, 0) : NULL;
+    case EXPR_NE: return integers && a == b ? expr_int(m, 0) : truth_compared(m, op, a, b);
     case EXPR_MIN:
     case EXPR_MAX: return a == b ? a : NULL;
     case EXPR_ABS: return a->op == EXPR_ABS ? a : NULL;
@@ -299,7 +316,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
             return expr_make(m, EXPR_SUB, expr_make(m, EXPR_NEG, a->arg[0], NULL, NULL), a->arg[1], NULL);
         return NULL;
     case EXPR_POW: return expr_is_real(b, 1) ? a : NULL;
-    default: return NULL; /* most have none */
+    default: return NULL; /* no simplification is known for the other operations */
     }
     return NULL;
 }
@@ -427,7 +444,7 @@ static int64_t larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Unlike those of C's library they keep NaN. */
+/* Minimum and maximum that return NaN if an argument is NaN, unlike fmin and fmax. */
 static double smaller_real(double x, double y)
 {
     return x < y || x != x ? x : y;
@@ -438,8 +455,8 @@ static double larger_real(double x, double y)
     return x > y || x != x ? x : y;
 }
 
-/* The names that the columns `real` and `integer` of expr.def use. Integers wrap around, so no expression that a user
-   writes is undefined behaviour. */
+/* The names that the columns `real` and `integer` of expr.def use. Integers wrap around, so that no expression of a
+   user causes undefined behaviour. */
 #define R(x) expr_eval(x, env)
 #define I(x) expr_eval_int(x, env)
 #define U(x) ((uint64_t)expr_eval_int(x, env))

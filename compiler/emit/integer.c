@@ -1,4 +1,5 @@
-/* This file prints names, sizes and integer expressions as C. */
+/* This file prints names, sizes and integer expressions as C. These expressions are the same for all lanes; scalar.c
+   prints the expressions that differ between lanes. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -21,7 +22,6 @@ const char *emit_name(struct arena *arena, const char *name)
     return made;
 }
 
-/* Whether the axis is in tiles, with variables i0, i1, and i inside a nest; else its name is its only variable. */
 bool emit_tiled(const struct emitter *x, int axis)
 {
     return axis_is_sequence(&x->m->axis[axis]);
@@ -32,7 +32,7 @@ bool emit_apart(const struct emitter *x, int axis)
     return x->stride[axis] > 1;
 }
 
-/* Whether the range of the axis has two variables. */
+/* Returns whether the emitted C has the variables i0 and i1 for the current range of the axis. */
 static bool ranged(const struct emitter *x, int axis)
 {
     return emit_tiled(x, axis) || x->cut[axis] || (x->in_window && axis_is_chunks(&x->m->axis[axis]));
@@ -59,10 +59,10 @@ static bool is_sum(const struct expr *e)
     return e->op == EXPR_ADD || e->op == EXPR_SUB;
 }
 
-enum { MAX_CANCELLED = 1 << 30 }; /* larger constants are printed as they are */
+enum { MAX_CANCELLED = 1 << 30 }; /* sums with larger constants are not simplified, so that no sum overflows */
 
-/* Whether argument k needs no parentheses: it is between commas, or it is a sum in a sum and the order of evaluation in
-   C is the same or does not matter. */
+/* Returns whether argument k of e needs no parentheses: e is a function call, or both are sums and the parentheses
+   would not change the value. */
 static bool stands_bare(const struct expr *e, int k)
 {
     bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD ||
@@ -70,8 +70,8 @@ static bool stands_bare(const struct expr *e, int k)
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
-/* The offset of the sequence that an ID, MIN_ID or MAX_ID reads. NULL in a task of one sequence, whose pointer includes
-   the offset. */
+/* Returns C for the offset of the ids of the batch index that an ID, MIN_ID or MAX_ID reads. Returns NULL if the
+   pointer includes the offset, because a task has a single batch index. */
 static const char *sequence_offset(struct emitter *x, const struct expr *e)
 {
     const struct expr *b = e->arg[0];
@@ -85,8 +85,8 @@ const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e)
     return offset ? arena_printf(x->m->arena, "%s + %s", array, offset) : array;
 }
 
-/* Returns the C of the id at a position. The position of a key is always inside the array of ids. All other positions
-   are checked. */
+/* Returns C for the id at a position. A position that is the index of a key is always inside the array of ids. For any
+   other position the C calls id_at, which checks the position. */
 static const char *id_text(struct emitter *x, const struct expr *e)
 {
     struct arena *arena = x->m->arena;
@@ -98,25 +98,25 @@ static const char *id_text(struct emitter *x, const struct expr *e)
     return arena_printf(arena, "id_at(%s, %s, n_k)", array, at);
 }
 
-/* A sum is a list of terms. Terms that cancel are left out of the list. */
+/* A sum as a list of terms and a constant. Terms that cancel, such as i0 and -i0, are not in the list. */
 enum { MAX_SUM_TERMS = 16 };
 struct sum {
-    const char *term[MAX_SUM_TERMS]; /* the C of a leaf, or NULL */
+    const char *term[MAX_SUM_TERMS]; /* the C of a term without operands, or NULL */
     const struct expr *e[MAX_SUM_TERMS];
     bool minus[MAX_SUM_TERMS];
-    int terms, constants;
+    int terms, constants; /* constants: the number of constants whose sum is `constant` */
     int64_t constant;
-    bool cancels, full;
+    bool cancels, full; /* cancels: the list is shorter than the sum; full: the sum is too long to simplify */
 };
 
-/* Whether term k is e. Leaves are compared by their C, because different axes may have one size; other expressions that
-   are equal are one expression. */
+/* Returns whether term k equals e. Terms without operands are compared by their C, because the sizes of different axes
+   can be the same variable. Other terms are compared by pointer, because expressions are interned. */
 static bool is_term(const struct sum *sum, int k, const char *term, const struct expr *e)
 {
     return term && sum->term[k] ? strcmp(sum->term[k], term) == 0 : sum->e[k] == e;
 }
 
-/* Adds the expression e, whose C is `term` if it is a leaf and NULL otherwise. */
+/* Adds or subtracts (`minus`) a term. `term` is its C if e has no operands, otherwise NULL. */
 static void add_term(struct sum *sum, const char *term, const struct expr *e, bool minus)
 {
     int k = 0;
@@ -136,6 +136,7 @@ static void add_term(struct sum *sum, const char *term, const struct expr *e, bo
     }
 }
 
+/* Adds or subtracts (`minus`) the constant n. */
 static void add_constant(struct sum *sum, int64_t n, bool minus)
 {
     if (n < -MAX_CANCELLED || n > MAX_CANCELLED) sum->full = true;
@@ -143,19 +144,16 @@ static void add_constant(struct sum *sum, int64_t n, bool minus)
     if (!sum->full) sum->constant += minus ? -n : n;
 }
 
+/* Adds or subtracts (`minus`) all terms of the sum e. */
 static void add_terms(struct emitter *x, struct sum *sum, const struct expr *e, bool minus)
 {
-    const int axis = (int)e->integer;
     if (sum->full) return;
     if (is_sum(e)) {
         add_terms(x, sum, e->arg[0], minus);
         add_terms(x, sum, e->arg[1], minus != (e->op == EXPR_SUB));
     } else if (e->op == EXPR_INT)
         add_constant(sum, e->integer, minus);
-    else if (e->op == EXPR_HI && x->m->axis[axis].source != SIZE_ROWS && !ranged(x, axis)) {
-        add_term(sum, x->m->axis[axis].name, e, minus);
-        add_constant(sum, 1, minus);
-    } else
+    else
         add_term(sum, expr_arity(e->op) == 0 ? emit_integer_text(x, e, true) : NULL, e, minus);
 }
 
@@ -182,8 +180,8 @@ static const char *cancelled(struct emitter *x, const struct expr *e, bool inner
     return text;
 }
 
-/* Returns the C of the minimum or maximum of e's operands, whose C is a and b. It is only a if a is b, or is the same
-   function of b and another operand. */
+/* Returns C for the minimum or maximum e of two operands whose C is a and b. Returns only a if b is redundant: a and b
+   are equal, or a is already the same function of b, such as min(b, n). */
 static const char *extreme(struct emitter *x, const struct expr *e, const char *a, const char *b)
 {
     struct arena *const arena = x->m->arena;
@@ -197,7 +195,27 @@ static const char *extreme(struct emitter *x, const struct expr *e, const char *
     return has ? a : arena_printf(arena, "%s(%s, %s)", function, a, b);
 }
 
-const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner)
+/* Returns e with the ends of current ranges that hold a single index written as that index, so that terms that cancel
+   and comparisons of equal terms are simplified. Extremes of ids stay as they are, because they are found by pointer. */
+static const struct expr *settled(struct emitter *x, const struct expr *e)
+{
+    if (e->op == EXPR_LO || e->op == EXPR_HI) {
+        const int axis = (int)e->integer;
+        if (ranged(x, axis) || x->m->axis[axis].source == SIZE_ROWS) return e;
+        const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, axis);
+        return e->op == EXPR_LO ? index : expr_make(x->m, EXPR_ADD, index, expr_int(x->m, 1), NULL);
+    }
+    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_DRAWN || e->op == EXPR_ID) return e;
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    bool changed = false;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        arg[k] = settled(x, e->arg[k]);
+        changed |= arg[k] != e->arg[k];
+    }
+    return changed ? expr_make(x->m, e->op, arg[0], arg[1], arg[2]) : e;
+}
+
+static const char *print_integer(struct emitter *x, const struct expr *e, bool inner)
 {
     struct arena *arena = x->m->arena;
     const char *name = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI ? x->m->axis[e->integer].name : "";
@@ -223,7 +241,7 @@ const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inne
     if (e->op == EXPR_ID) return id_text(x, e);
     const char *part[3] = {"", "", ""}, *a, *b, *made = cancelled(x, e, inner);
     if (made) return made;
-    for (int k = 0; k < expr_arity(e->op); k++) part[k] = emit_integer_text(x, e->arg[k], !stands_bare(e, k));
+    for (int k = 0; k < expr_arity(e->op); k++) part[k] = print_integer(x, e->arg[k], !stands_bare(e, k));
     a = part[0], b = part[1];
     if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
         made = arena_printf(arena, "%s - %lld", a, (long long)-e->arg[1]->integer);
@@ -244,12 +262,17 @@ const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inne
     return inner ? arena_printf(arena, "(%s)", made) : made;
 }
 
+const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner)
+{
+    return print_integer(x, settled(x, e), inner);
+}
+
 const char *emit_integer(struct emitter *x, const struct expr *e)
 {
     return emit_integer_text(x, e, false);
 }
 
-/* Returns whether `a` and `b` are ends of the same range. */
+/* Returns whether `a` and `b` are the MIN_ID or MAX_ID of the same range of positions. */
 static bool same_range(const struct expr *a, const struct expr *b)
 {
     return a->name == b->name && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
