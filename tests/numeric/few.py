@@ -94,6 +94,11 @@ def kernel_of(folder, suite, name, spec, target):
     return definitions.load(path), kernel
 
 
+def few_pay(n_q, n_k, lanes=16):
+    """The choice of compiler/emit/embedded/entry.c for x86-64-v4, the only target that rounds weights."""
+    return n_k >= 1024 or n_q * (n_k + 10 * lanes) <= -(-n_q // lanes) * lanes * n_k + 40 * lanes
+
+
 def one(folder, suite, name, target, seed):
     spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
     wrong, largest = [], 0.0
@@ -107,7 +112,8 @@ def one(folder, suite, name, target, seed):
         here = 'B%d H%d G%d nq%d nk%d: ' % (batch, heads, kv_heads, n_q, n_k)
         wrong += [here + '%d threads give other bits than one' % threads for threads, out in zip(THREADS, outs)
                   if out.tobytes() != outs[0].tobytes()]
-        many = n_q > 16 or n_q * heads // kv_heads > 64  # their weights are rounded to bf16 for some products
+        # kernels for processors with products of bf16 round the weights of a tile, but not of few queries
+        many = n_q > 16 or n_q * heads // kv_heads > 64 or not few_pay(n_q, n_k)
         why, error, _ = answer.judge(outs[0].astype(np.float16) if spec['dtype'] == 'f16' else outs[0],
                                      more=2.0 ** -8 * answer.scale if many and spec['dtype'] == 'bf16' else 0.0)
         if why:
