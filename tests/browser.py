@@ -1,4 +1,4 @@
-"""Headless Chromium through the DevTools protocol on a pipe: messages are JSON and end with a zero byte."""
+"""Controls headless Chromium with the DevTools protocol through a pipe. Messages are JSON and end with a zero byte."""
 import fcntl
 import json
 import os

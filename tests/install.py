@@ -97,7 +97,7 @@ def generator(folder):
 
 
 def times(folder):
-    """The time of the last write of each file that a build rule makes."""
+    """The modification time of each file that a build rule makes."""
     return {f: os.stat(f).st_mtime_ns for f in glob.glob(folder + '/**/*', recursive=True)
             if re.search(r'(softmax|poly\w+)(\.c)?\.[cho]$', f)}
 
@@ -143,7 +143,8 @@ def what_belongs_is_there(place):
 @case('named', ['--libdir', 'odd/libraries'])
 @case('default', [])
 def libraries_lie_where_debian_looks(place, name, options):
-    """Without dpkg-dev, whose dpkg-architecture tells Meson the folder of libraries; a folder that is given is used."""
+    """Without dpkg-dev, Meson cannot ask dpkg-architecture for the folder of libraries. The default is then `lib`; a
+    folder that the user names is used."""
     if not os.path.exists('/etc/debian_version'):
         raise Skip('this is no Debian')
     os.mkdir(place.path('bin'))
@@ -239,7 +240,7 @@ def debian_build(place):
 
 @case()
 def shared_runtime(place):
-    """Only through pkg-config, with the shared library."""
+    """A project that finds attnc only through pkg-config, and links the shared library."""
     folder = os.path.join(place.examples(), 'make')
     place.run(['bash', '-ec', '''attnc softmax.yaml polynomial.yaml
         flags=$(pkg-config --cflags --libs attnrt)
@@ -276,7 +277,8 @@ def headers_in_cpp(place):
 
 @case()
 def other_languages(place):
-    """A compiler of another language refuses a kernel with one message; the header is for all of them."""
+    """Compiling a kernel's C with a compiler of another language gives one clear error. The header can be included in
+    any of these languages."""
     place.needs('gcc', 'g++', 'clang-19')
     for options in [], ['--standalone']:
         place.run(['attnc', 'softmax', '--emit', 'c,h', '--set', 'emit=[forward, backward, decode]', '--set', 'mask=causal',
@@ -408,7 +410,7 @@ def cmake_kernels_of_another_directory(place, generator):
 
 @case()
 def make_asks_for_names(place):
-    """attnc reads the name of the kernel; it is not found by a pattern in the file."""
+    """Build rules get the name of a kernel from attnc, and do not search the spec's text for a pattern."""
     place.needs('make', 'cc')
     folder = os.path.join(place.examples(), 'make')
     os.remove(folder + '/softmax.yaml')
@@ -571,7 +573,7 @@ def example(place, name, build, command):
     loaded = place.run(['ldd', built + '/predict']).stdout
     check('not found' not in loaded, 'loads ' + loaded)
 
-    # the same bytes as in another folder
+    # running attnc by hand, in another folder, makes files with the same bytes
     options = {'meson': ['--target', 'x86-64-v4,x86-64-v3,generic' if platform.machine() == 'x86_64'
                          else 'aarch64,generic']}.get(name, [])
     place.run(['attnc', folder + '/softmax.yaml', *options])
@@ -793,7 +795,7 @@ def cmake_refuses_what_it_does_not_understand(place):
 
 @case()
 def compilers_mixed(place):
-    """A kernel of one compiler in a program of the other, with the OpenMP libraries of both."""
+    """A kernel compiled by gcc in a program compiled by clang, and vice versa, with the OpenMP libraries of both."""
     place.needs('gcc', 'clang-19')
     folder = os.path.join(place.examples(), 'make')
     place.run(['attnc', 'softmax.yaml', 'polynomial.yaml'], cwd=folder)

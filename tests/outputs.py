@@ -288,7 +288,7 @@ def python_takes_dlpack(place):
 
 
 class Capsule:
-    """A tensor as DLPack 1.0 passes it, made of a NumPy array: `flags` 1 is read-only, and its type may be any."""
+    """A DLPack 1.0 tensor made from a NumPy array. `flags` 1: read-only. Its type can be set to any value."""
 
     def __init__(self, made, array, flags=0, code=2):
         self.array = array
@@ -328,8 +328,8 @@ def python_takes_dlpack_1(place):
 
 @case
 def python_wants_an_out_apart(place):
-    """Slices of one array that share no element are accepted, whatever is between them; slices that share an element
-    are not."""
+    """Two slices of one array are accepted as different arguments if they have no element in common, even if they are
+    interleaved; otherwise they are refused."""
     soft = compiled(place, SOFTMAX)
     q, k, v = inputs(H=4, G=4, m=5)
     out = soft.forward(q, k, v)
@@ -398,8 +398,8 @@ print(real.array.any(), (soft.forward(real, q, q) == 1).all())
 
 @case
 def python_in_a_forked_process(place):
-    """After a call on several threads GNU's OpenMP hangs in a forked child: there, calls of every kernel are an
-    error, except on one thread."""
+    """GNU's OpenMP hangs in a child that was forked after a call on several threads. In such a child, calls of any
+    kernel on several threads raise an error instead; calls on one thread work."""
     if 'GOMP' not in execute(['sh', '-c', 'echo "void f(void); void g(void) {\n'
                               '#pragma omp parallel\nf(); }" | cc -fopenmp -x c -S -o - -']).stdout:
         raise Skip("cc has not GNU's OpenMP")

@@ -1,4 +1,4 @@
-/* A file as text, for the programs among the tests. */
+/* Reads a whole file into memory, for test programs in C. */
 #ifndef ATTNC_TESTS_READ_WHOLE_H
 #define ATTNC_TESTS_READ_WHOLE_H
 
@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-/* The bytes of the file in the arena, with a zero after them, and their number; NULL where it cannot be read. */
+/* Returns the bytes of the file with a zero after them, and sets *length to their number without the zero. Returns NULL
+   if the file cannot be read. */
 static inline char *read_whole(struct arena *arena, const char *file, size_t *length)
 {
     struct text text = {NULL, 0, 0};

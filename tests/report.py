@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page of attnc tune --report in a browser: its contents, and the effects of clicks."""
+"""Tests the HTML page of attnc tune --report: its contents, and in a browser the effects of clicks."""
 import html.parser
 import json
 import os
@@ -189,7 +189,8 @@ def order_of(page):
 
 
 def measure(text):
-    """The number that a cell is sorted by: with its unit; of an interval the lower end; None if there is none."""
+    """The key by which a table cell is sorted: its number in base units (of an interval, the lower end); otherwise its
+    text; None if the cell is empty."""
     number = re.match(r'([\d.]+)(?: to [\d.]+| (s|ms|µs))?$', text)
     if number:
         return float(number[1]) * {'ms': 1e-3, 'µs': 1e-6}.get(number[2], 1)
@@ -268,7 +269,7 @@ def the_filter_filters(place):
 
 # ---------------------------------------------------------------- the charts
 
-# For each mark of a chart: the trial, x, y.
+# JavaScript: a list with [trial, x, y] for each mark of a chart.
 MARKS = '''[...document.querySelectorAll("%s [data-trial]")].map(
     d => [+d.dataset.trial, ...d.getAttribute("transform").match(/[\\d.]+/g).slice(0, 2).map(Number)])'''
 

@@ -1,6 +1,6 @@
-/* libFuzzer's entry point for expressions. Any bytes give an expression or errors inside the text; an expression is
-   well-typed, of limited size, can be printed, and can be evaluated anywhere. The first byte selects a mask or a
-   weight. */
+/* libFuzzer's entry point for the reader of expressions. The first byte selects a mask or a weight; the others are the
+   text. The reader must return an expression, or report errors at positions inside the text. An expression must be
+   well-typed, of limited size, printable, and evaluable at any point. */
 #include "compiler/expression/expression.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Runs a fuzzer's entry point without libFuzzer: on every given file, then on variants of them, which are the same in
-   every run. usage: replay VARIANTS FILE… */
+/* Runs a fuzzer's entry point without libFuzzer: on every given file, then on VARIANTS random variants of the files.
+   The variants are the same in every run. usage: replay VARIANTS FILE… */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_BYTES = 1 << 14, MOST_FILES = 1000 };
 
-/* Parts of specs and expressions from which variants are made. */
+/* Fragments of specs and expressions, which are inserted into files to make variants. */
 static const char *const pieces[] = {"s",     "i",     "j",        "h",      " + ",   " - ",   " * ",
                                      " / ",   " % ",   " <= ",     " < ",    " == ",  " != ",  " && ",
                                      " || ",  "!",     "-",        "(",      ")",     ", ",    " ? ",
@@ -41,7 +41,7 @@ static size_t below(uint64_t *state, size_t n)
     return (size_t)(next(state) % n);
 }
 
-/* Replaces data[at, at + out) by the `in` bytes. */
+/* Replaces data[at, at + out) by the `in` bytes at `with`. Returns the new size. */
 static size_t splice(uint8_t *data, size_t size, size_t at, size_t out, const void *with, size_t in)
 {
     if (out > size - at) out = size - at;

@@ -1,5 +1,5 @@
-/* Calls a kernel's backward under a sanitizer, with arrays of exactly the needed size, for lengths around its tiles.
-   backward.py builds it with -DKERNEL=NAME_kernel, the emitted C and the runtime. */
+/* Calls a kernel's backward under a sanitizer. Arrays have exactly the needed size, and lengths are near multiples of
+   its tile sizes. backward.py builds this file with -DKERNEL=NAME_kernel, the emitted C and the runtime. */
 #include "attnrt.h"
 #include "team.h"
 
@@ -10,7 +10,7 @@
 extern const struct attn_kernel KERNEL;
 enum { Q, K, V, OUT, DOUT, DQ, DK, DV, ARRAYS, MAX_PARAMS = 64 };
 
-/* The parameters, and arrays for the gradients with respect to the learned ones. */
+/* The parameters, and for the learned ones the arrays of their gradients. */
 struct arrays {
     void *params, *storage;
     void *given[MAX_PARAMS], *gradient[MAX_PARAMS + 1];

@@ -1,6 +1,7 @@
-/* A user's program that trains: forward with saved values, then backward, through the functions that NAME.h declares.
-   Valid C and C++. Arguments: the sizes, a file with the raw elements of q, k, v and dout, and a file for those of dq,
-   dk and dv. backward_builds.py builds it with -DHEADER="NAME.h" -DNAME=NAME -DD=head_dim -DE=value_dim. */
+/* A program as a user would write it for training, valid C and C++: calls forward, which saves values, and then
+   backward, by the functions that NAME.h declares.
+   - Arguments: the sizes; a file with the raw elements of q, k, v and dout; a file to which dq, dk and dv are written.
+   - backward_builds.py builds it with -DHEADER="NAME.h" -DNAME=NAME -DD=head_dim -DE=value_dim. */
 #include HEADER
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Calls the functions of a kernel with a state under the sanitizers; every array has exactly the size that it says.
-   Built with KERNEL, ELEMENT and, for parameters, IDS or PARAMS. */
+/* Calls the functions of a kernel that work on a decoding state, under the sanitizers. Every array has exactly the
+   needed size. Built with -DKERNEL and -DELEMENT; for a kernel with parameters, also -DIDS or -DPARAMS. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ int main(void)
             draw = draw * 1103515245 + 12345;
             lengths[b] = (draw >> 16) % (step % 3 ? 4 : MOST);
             if (step % 4 == 3) lengths[b] = SAME;    /* the last row is also read */
-            if (length[b] + lengths[b] > CAPACITY) { /* start again */
+            if (length[b] + lengths[b] > CAPACITY) { /* empty the sequence, because the state has no more room */
                 bad |= kernel->state_truncate(&p, state, b, 0);
                 length[b] = 0;
             }
@@ -80,7 +80,7 @@ int main(void)
         if (length[1] > kernel->state_min_length(&p, state, 1))
             bad |= kernel->state_truncate(&p, state, 1, --length[1]);
     }
-    const int folded = kernel->state_fold(&p, other, state); /* most cannot be joined, or not at these lengths */
+    const int folded = kernel->state_fold(&p, other, state); /* most kernels refuse to merge states of such lengths */
     bad |= folded != 0 && folded != ATTN_EFOLD && folded != ATTN_ELENGTH && folded != ATTN_ECAPACITY;
     bad |= kernel->state_init(&p, other);
     const int begun = kernel->state_fold(&p, other, state);

@@ -23,7 +23,7 @@ static int failed(const char *folder, const char *what)
     return 1;
 }
 
-/* The array of that name in the folder as doubles, and its shape if `shape` is not NULL. */
+/* Reads NAME.npy of the folder as doubles; NULL if it cannot be read. If `shape` is not NULL, sets it to the shape. */
 static double *array(struct arena *arena, const char *folder, const char *name, bool integers, int64_t *shape)
 {
     struct attn_array a = {.data = NULL};
@@ -48,8 +48,8 @@ static int64_t elements(const struct graph *g, int v, const struct problem_size 
     return count;
 }
 
-/* The graph of the gradients of one form; NULL: there is none, or (reported) it is not compiled. `saving`: it reads the
-   arrays that these programs leave. */
+/* The graph of the gradients of one form; NULL if there is none, or after a message. If `saving` is not NULL, the graph
+   reads values that forward saves, and *saving becomes the compilation with the programs that compute them. */
 static struct graph *gradients(struct arena *arena, const struct spec *spec, bool linear, struct compilation *saving,
                                struct diagnostics *d)
 {
@@ -73,7 +73,7 @@ static struct graph *gradients(struct arena *arena, const struct spec *spec, boo
     return c.graph;
 }
 
-/* A number between -1 and 1. */
+/* A pseudo-random number between -1 and 1. */
 static double next_random(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -88,7 +88,7 @@ struct inputs {
     double *dout; /* the last tensor */
 };
 
-/* The sum of out * dout for `in`, with the array of that name moved along the direction. */
+/* The sum of out * dout, after the array with this name was moved by `step` along the direction. */
 static double output_at(struct arena *arena, const struct inputs *in, const char *name, int64_t count,
                         const double *direction, double step)
 {
@@ -107,8 +107,8 @@ static double output_at(struct arena *arena, const struct inputs *in, const char
     return sum;
 }
 
-/* Richardson's extrapolation of two central differences; NaN if two smaller steps give another value, as near a
-   kink. */
+/* Prints the line of --differences for one gradient. The difference is Richardson's extrapolation of two central
+   differences; NaN if smaller steps give another value, for example near a kink. */
 static void compare(struct arena *arena, const struct inputs *in, const char *form, const char *name,
                     const double *gradient, int64_t count)
 {
@@ -179,7 +179,8 @@ static const char *read_inputs(struct arena *arena, const char *folder, struct i
     return wrong ? wrong : in->dout ? NULL : "dout.npy cannot be read";
 }
 
-/* Evaluates a program and adds its outputs to the inputs of others. Returns the error, or NULL. */
+/* Evaluates a program and appends its outputs to the tensors in *in, which later programs read. Returns the error, or
+   NULL. */
 static const char *leave_outputs(struct arena *arena, const struct graph *g, struct inputs *in)
 {
     int64_t total = 0;
@@ -195,8 +196,8 @@ static const char *leave_outputs(struct arena *arena, const struct graph *g, str
     return wrong;
 }
 
-/* Evaluates the gradients again from the values that the forward program saves, and compares them with `wanted`.
-   Returns the error, or NULL. */
+/* Evaluates the gradients again, from values that forward saves, and compares them with those of the graph `computed`,
+   which computes these values itself. Returns the error, or NULL. */
 static const char *compare_saved(struct arena *arena, const struct spec *spec, bool linear,
                                  const struct graph *computed, const struct inputs *in, struct diagnostics *d)
 {

@@ -1,6 +1,6 @@
-/* Calls one emitted kernel as a careful C user does: arrays that end at a page without access, padded strides, wrong
-   arguments, many callers at once. properties.py builds it with -DKERNEL=NAME_kernel, the emitted C and the runtime;
-   the arguments name the checks to run. */
+/* Checks one emitted kernel through its C interface: arrays that end at a page without access, padded strides, wrong
+   arguments, several callers at once. properties.py builds it with -DKERNEL=NAME_kernel, the emitted C and the runtime.
+   The program's arguments name the checks to run. */
 #include "attnrt.h"
 #include "fences.h"
 #include "team.h"
@@ -69,7 +69,7 @@ static size_t elements(struct attn_strides s, int64_t batch, int64_t heads, int6
                                   : (size_t)((batch - 1) * s.batch + (heads - 1) * s.head + (n - 1) * s.row + width);
 }
 
-/* q, k or v: numbers in the rows, NaN between them. */
+/* Allocates q, k or v: numbers in the rows, NaN in the memory between rows, which a kernel must not use. */
 static struct block input_new(uint64_t array, struct attn_strides given, int64_t batch, int64_t heads, int64_t n,
                               int64_t width, bool front)
 {
@@ -97,7 +97,7 @@ struct call {
     void **params; /* struct NAME_params */
 };
 
-static const struct attn_team *team; /* of the next calls */
+static const struct attn_team *team; /* the caller's threads for the next calls; NULL: OpenMP */
 
 static struct call call_new(struct shape s, enum layout layout, int threads)
 {
@@ -129,7 +129,7 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
         c.param[p] = block_new((size_t)count * bytes, bytes, front);
         for (int64_t i = 0; i < count; i++) {
             double x = 0.25 * number(10 + (uint64_t)p, (uint64_t)i);
-            int64_t run = i / 29 - 3; /* keys that share an id, in ascending order */
+            int64_t run = i / 29 - 3; /* ids in ascending order: 29 keys share an id */
             if (kernel->param[p].dtype == ATTN_I32) x = (double)run;
             store(c.param[p].data, (size_t)i, x, kernel->param[p].dtype);
         }
@@ -156,7 +156,7 @@ static void call_free(struct call *c)
     free(c->params);
 }
 
-/* Copies out to a contiguous array; the memory between its rows must be unchanged. */
+/* Copies `out` to a contiguous array, and checks that the call did not change the memory between the rows of `out`. */
 static unsigned char *call_result(const struct call *c)
 {
     const struct attn_problem *p = &c->problem;
@@ -224,8 +224,8 @@ static void check_same(struct shape s, enum layout layout, int threads, int byte
     free(result);
 }
 
-/* Strides do not change the result, nothing outside the arrays is read or written, and the contents of the workspace do
-   not matter. */
+/* Strides and the contents of the workspace do not change the result, and nothing outside the arrays is read or
+   written. */
 static void check_layouts(void)
 {
     for (int i = 0; i < SHAPES; i++) {
@@ -250,15 +250,15 @@ static void check_threads(void)
     }
 }
 
-/* Threads of the caller give the same result, also if the team is smaller than requested. */
+/* A call on the caller's own threads gives the same result, even if there are fewer threads than the call requests. */
 static void check_teams(void)
 {
     team = &own_team;
     check_threads();
     team = NULL;
     if (team_runs < 9)
-        FAIL("%d calls ran on the threads of their caller", team_runs); /* 3 shapes, on 2, 3 and 7
-                                                                           threads */
+        FAIL("%d calls ran on the threads of their caller", team_runs); /* 9 calls: 3 shapes, each on
+                                                                           2, 3 and 7 threads */
 }
 
 static bool untouched(const struct block *b)
@@ -278,7 +278,7 @@ static void expect(const char *what, struct call *c, int got, int wanted)
     }
 }
 
-/* The problem with one member changed, and the expected result of forward. */
+/* Changes the problem by `change`, checks that forward then returns `wanted`, and restores the problem. */
 #define BAD(what, wanted, change) \
     do { \
         struct attn_problem saved = c.problem; \
@@ -359,7 +359,7 @@ static void check_errors(void)
     }
 }
 
-/* The memory that a call needs in addition to its arrays does not grow with n. */
+/* The size of the workspace does not grow with the length. */
 static void check_workspace(void)
 {
     struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 4096, .n_k = 4096, .threads = 2};
@@ -372,8 +372,8 @@ static void check_workspace(void)
     printf("info %zu bytes of workspace on one thread, %zu on two\n", kernel->workspace(&p), large);
 }
 
-/* The linker redirects every allocation of the kernel and the runtime to these; those inside the OpenMP library are its
-   own. */
+/* The linker redirects every allocation of the kernel and the runtime to the functions below. Allocations inside the
+   OpenMP library are not redirected. */
 #ifdef COUNT_ALLOCATIONS
 static int allocations;
 void *__real_malloc(size_t bytes);
@@ -434,8 +434,8 @@ static void check_allocations(void)
 }
 #endif
 
-/* A workspace whose size was computed under one setting of OpenMP is sufficient under another: nothing is written after
-   it. */
+/* If the settings of OpenMP change after the size of the workspace was computed, a call does not write after the end of
+   the workspace. */
 static const struct shape many_tasks = {2, 4, 2, 97, 97};
 
 #ifdef _OPENMP
@@ -476,7 +476,7 @@ static void check_settings(void)
             call_free(&c);
         }
     omp_set_dynamic(0);
-    omp_set_num_threads(8); /* used if there is space for them */
+    omp_set_num_threads(8); /* a workspace for OpenMP's default then has space for 8 threads */
     struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 9, .n_k = 9}, one = p;
     one.threads = 1;
     if (kernel->workspace(&p) < 8 * kernel->workspace(&one))
@@ -491,7 +491,7 @@ static void check_settings(void)
 }
 #endif
 
-/* Several callers at once share the inputs; each has its own out and workspace. */
+/* Several threads call the kernel at once. They share the inputs; each has its own output and workspace. */
 static const struct shape shared_shape = {1, 2, 1, 150, 150};
 
 static void *caller(void *argument)
@@ -531,7 +531,7 @@ static void check_callers(void)
         free(result);
     }
     for (int i = CALLERS - 1; i >= 0; i--) {
-        if (i > 0) { /* the inputs belong to the first */
+        if (i > 0) { /* call 0 frees the shared inputs, so this call gets empty ones to free */
             c[i].q = block_new(0, 1, true), c[i].k = block_new(0, 1, true), c[i].v = block_new(0, 1, true);
         }
         call_free(&c[i]);

@@ -1,4 +1,5 @@
-/* Arrays between pages without access, and the numbers in them. */
+/* Arrays next to pages without access, so that a read or write outside an array faults; and the numbers in the
+   arrays. */
 #ifndef FENCES_H
 #define FENCES_H
 
@@ -11,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A page without access on both sides, and a pattern in the bytes between. */
+/* A block of memory between two pages without access. The bytes that the array does not use contain PATTERN. */
 enum { PATTERN = 0xA5, SLACK = 256 };
 
 struct block {
@@ -24,7 +25,8 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The data end at the far page (as closely as `align` allows), or begin at the near one. */
+/* Allocates a block. If `at_front`, the array begins directly after the first page without access; otherwise it ends at
+   the second one, as closely as the alignment allows. */
 static struct block block_new(size_t bytes, size_t align, bool at_front)
 {
     size_t page = page_size(), inner = (bytes + SLACK + page - 1) / page * page;
@@ -57,7 +59,7 @@ static void block_free(struct block *b)
     munmap(b->map, b->mapped);
 }
 
-/* ---- numbers that depend only on their position ---- */
+/* ---- pseudo-random numbers, which depend only on the array and the position ---- */
 
 static double number(uint64_t array, uint64_t at)
 {

@@ -1,5 +1,5 @@
 /* Calls every entry point of a kernel with impossible problems: sizes, strides and lengths that are negative, close to
-   the limits of 64 bits, or whose products overflow to small numbers. They must be refused, and nothing may be written.
+   the limits of 64 bits, or whose products overflow to small numbers. Each call must return an error and write nothing.
    properties.py builds it with -DKERNEL=NAME_kernel and -fsanitize=undefined, the emitted C and the runtime. */
 #include "attnrt.h"
 
@@ -19,7 +19,7 @@ static int failures, refused, served;
 static unsigned char *given, *made, *work, *state, *saved, *params, *before;
 static void *gradients[MAX_PARAMS];
 static size_t made_bytes, work_bytes, state_bytes, saved_bytes;
-static const struct attn_problem *base; /* the problem of the state */
+static const struct attn_problem *base; /* the valid problem for which the state was made */
 
 /* ---- the problems ---- */
 
@@ -67,7 +67,7 @@ static enum verdict of_elements(wide elements)
     return elements > INT64_MAX / 8 ? REFUSED : elements > SMALL ? TOO_LARGE_TO_TRY : SERVED;
 }
 
-/* Products of sizes other than 0, in numbers that do not overflow before they exceed any array. */
+/* The product of the positive factors, as a wide number. It stops growing above INT64_MAX, so it does not overflow. */
 static wide product(const int64_t *factor, int count)
 {
     wide all = 1;
@@ -128,7 +128,8 @@ static void fail(const char *what, const struct attn_problem *p, long long got)
     puts("");
 }
 
-/* The result of a call, and its writes: `memory` may only be written if the call succeeds. */
+/* Checks the result of a call: an error is expected if the verdict is REFUSED. After an error, `memory`, the outputs of
+   the call, must be unchanged. */
 static void judge(const char *entry, const struct attn_problem *p, enum verdict verdict, int error,
                   const unsigned char *memory, size_t bytes)
 {
@@ -179,7 +180,7 @@ static void call_forward(struct attn_problem p)
     judge("forward that saves", &p, verdict, kernel->forward(&p, params, given, given, given, made, work), made, 0);
 }
 
-/* Ids have a row of problem.capacity for each sequence. */
+/* The verdict on the array of ids, which has problem.capacity elements for each sequence. */
 static enum verdict of_ids(const struct attn_problem *p)
 {
     bool ids = false;
@@ -223,7 +224,7 @@ static void call_state(struct attn_problem p, const int64_t *lengths)
     p.state_bytes = state_bytes;
     const int begun = kernel->state_init(&p, state);
     if (begun >= 0 && (needed == 0 || needed > state_bytes)) fail("state_init", &p, 0);
-    if (begun >= 0 && verdict != TOO_LARGE_TO_TRY) { /* from any start */
+    if (begun >= 0 && verdict != TOO_LARGE_TO_TRY) { /* extend the state, whatever its length is now */
         p.lengths = NULL;
         (void)kernel->extend(&p, params, given, given, given, made, state, work);
     }

@@ -1,7 +1,8 @@
-/* Evaluates specs with the interpreters. usage: interpret FOLDER… Each folder has spec.yaml, q.npy, k.npy, v.npy, and
-   document.npy if the mask uses it. It gets graph.npy, the value of the source graph, and quadratic.npy and linear.npy,
-   the values of the loops of each form, as emitted for x86-64-v3. Failures are reported on standard error, and the file
-   is then missing. */
+/* Evaluates specs with the interpreters. usage: interpret FOLDER…
+   - Each folder has spec.yaml, q.npy, k.npy, v.npy, and document.npy if the mask uses it.
+   - graph.npy is written there: the value of the source graph.
+   - quadratic.npy and linear.npy are written there: the values of the loops of each form for x86-64-v3.
+   - If a form fails, a message is printed to standard error and its file is not written. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Compiles each form in its own module. */
+/* Compiles one form of the spec; NULL if there is none, or after a message. */
 static const struct loops *loops_of(struct arena *arena, const struct spec *spec, bool linear, struct diagnostics *d)
 {
     struct compilation c = {

@@ -1,6 +1,8 @@
-/* Calls of a kernel on matrix units are interrupted by signals whose handlers also call it, in two threads with their
-   own arrays. Built with KERNEL as the C of a kernel named matrix, with 64 elements per head, without OpenMP, whose
-   functions a handler may not call. Prints the number of interrupted calls; exit status 1: some bits differ. */
+/* Tests that a kernel on matrix units may be called in a signal handler that interrupts a call of the same kernel. Two
+   threads call it, each with its own arrays.
+   - Built with KERNEL, the C file of a kernel named matrix with head_dim 64.
+   - Built without OpenMP, because a signal handler may not call its functions.
+   - Prints the number of interrupted calls. Exit status 1: a result has different bits. */
 #include KERNEL
 
 #include <pthread.h>
@@ -11,7 +13,7 @@
 #include <time.h>
 
 enum { D = 64, LONG = 150, SHORT = 33, THREADS = 2, ENOUGH = 60 };
-static const double SECONDS = 30; /* the calls so far */
+static const double SECONDS = 30; /* the maximum duration of the test */
 
 struct call_of {
     uint16_t q[LONG * D], k[LONG * D], v[LONG * D], out[LONG * D], expected[LONG * D];
@@ -19,7 +21,7 @@ struct call_of {
     int n;
 };
 
-static _Thread_local struct call_of *inside; /* the call of the handler in this thread */
+static _Thread_local struct call_of *inside; /* the call that the signal handler makes in this thread */
 static _Thread_local volatile sig_atomic_t running;
 static volatile sig_atomic_t interrupted, wrong;
 
@@ -38,7 +40,7 @@ static void handle(int number)
 {
     (void)number;
     if (!running) return;
-#ifdef ATTN_EMULATE_TILES /* the system saves and restores the processor's tile registers */
+#ifdef ATTN_EMULATE_TILES /* saved here, as the system does with the tile registers of a processor */
     __typeof__(emulated_tile[0]) saved[8];
     memcpy(saved, emulated_tile, sizeof saved);
 #endif
@@ -97,7 +99,7 @@ int main(void)
     if (sigaction(SIGALRM, &action, NULL) != 0) return 2;
     for (int t = 0; t < THREADS; t++)
         if (pthread_create(&thread[t], NULL, work, call[t]) != 0) return 2;
-    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* the threads get them */
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* so that the two threads get the signals, and not this one */
     setitimer(ITIMER_REAL, &often, NULL);
     for (int t = 0; t < THREADS; t++) pthread_join(thread[t], NULL);
     setitimer(ITIMER_REAL, &never, NULL);

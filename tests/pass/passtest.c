@@ -20,7 +20,8 @@
 #include <string.h>
 
 static const double tolerance = 1e-9;
-/* Several heads; fewer queries than keys; more queries than keys, so that early rows see nothing; one of each. */
+/* The problems on which programs are evaluated: several heads; fewer queries than keys; more queries than keys, where a
+   causal mask leaves nothing for the first rows; a single query and key. */
 static const struct problem_size sizes[] = {{2, 2, 2, 21, 21}, {1, 1, 2, 5, 40}, {1, 2, 1, 39, 17}, {1, 1, 1, 1, 1}};
 
 struct either {
@@ -34,7 +35,7 @@ static int failed(const char *file, const char *message)
     return 1;
 }
 
-/* The text after `# key:` in the comments at the beginning, or NULL. */
+/* The text after `# KEY:` in the comments at the beginning of the file; NULL if there is no such comment. */
 static const char *directive(struct arena *arena, const char *text, const char *key)
 {
     const char *wanted = arena_printf(arena, "# %s:", key);
@@ -85,7 +86,7 @@ static int64_t elements(const struct module *m, int rank, const int *axes, const
     return count;
 }
 
-/* Numbers between -1 and 1 that depend on the name of the array. */
+/* An array of pseudo-random numbers between -1 and 1, which depend only on its name. */
 static struct tensor random_tensor(struct arena *arena, const char *name, int64_t count)
 {
     uint64_t state = 1;
@@ -98,15 +99,15 @@ static struct tensor random_tensor(struct arena *arena, const char *name, int64_
     return t;
 }
 
-/* Evaluates the program with `given` in place of a random array of that name, if it is not NULL; `out`: the output of
-   this name. */
+/* Evaluates the program with random inputs; the tensors `instead` replace inputs of the same names. *out becomes its
+   outputs, *count the number of their elements. Returns NULL or the error. */
 static const char *evaluate_with(struct arena *arena, const struct either *p, const struct problem_size *size,
                                  const struct tensor *instead, int insteads, double **out, int64_t *count)
 {
     *count = 0;
     int given = 0, max = p->loops ? p->loops->arrays : p->graph->values;
     struct tensor *in = arena_alloc(arena, (size_t)(max + insteads) * sizeof *in);
-    for (; given < insteads; given++) in[given] = instead[given]; /* of tensors with the same name the first counts */
+    for (; given < insteads; given++) in[given] = instead[given]; /* first, because the first of equal names is used */
     for (int k = 0; k < max; k++) {
         const struct array *a = p->loops ? &p->loops->array[k] : NULL;
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
@@ -131,7 +132,7 @@ static const char *evaluate(struct arena *arena, const struct either *p, const s
     return evaluate_with(arena, p, size, NULL, 0, out, count);
 }
 
-/* The sum of the products of `p`'s output with dout, with the array moved by `step` along a random direction. */
+/* Evaluates `p` with the array moved by `step` along a random direction. Returns the sum of out * dout. */
 static double moved(struct arena *arena, const struct either *p, const struct problem_size *size, struct tensor array,
                     int64_t count, double step, const double *dout)
 {
@@ -145,7 +146,8 @@ static double moved(struct arena *arena, const struct either *p, const struct pr
     return sum;
 }
 
-/* NULL, or the output of `after` that is not a gradient of `before`. */
+/* Checks by differences that the outputs of `after` are the gradients of `before`. Returns NULL, or the name of the
+   output that is wrong. */
 static const char *compare_gradients(struct arena *arena, const struct either *before, const struct either *after)
 {
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
@@ -184,7 +186,8 @@ static const char *compare_gradients(struct arena *arena, const struct either *b
     return NULL;
 }
 
-/* NULL, or how the value of `after` differs from that of `before`; `few`: only problems with few queries. */
+/* Checks that `after` has the same value as `before`. `few`: only on problems with few queries. Returns NULL, or a
+   description of the difference. */
 static const char *compare(struct arena *arena, const struct either *before, const struct either *after, bool few)
 {
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
@@ -239,7 +242,7 @@ static const char *reads_back(struct arena *arena, const char *text)
     return same ? NULL : "the result reads back as another program";
 }
 
-/* Prints the loops that the pass one_thread made: those over keys, then those that fold. */
+/* Prints the loops that the pass one_thread made: first the loops over keys, then those that merge states. */
 static void print_alone(const struct compilation *c)
 {
     const struct stmt *const part[] = {c->one_thread.keys, c->one_thread.folds};

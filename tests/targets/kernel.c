@@ -47,7 +47,7 @@ static void save(const char *folder, const char *name, const struct attn_array *
     if (attn_npy_write(path, array, message, sizeof message) != 0) fail(path, message);
 }
 
-/* With the values that forward saved. */
+/* Calls backward, which uses the values that forward saved, and writes the gradients. */
 static int backward(const char *folder, struct attn_problem *p, const void *params, const struct attn_array *q,
                     const struct attn_array *k, const struct attn_array *v, const struct attn_array *out)
 {

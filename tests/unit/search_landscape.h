@@ -1,4 +1,5 @@
-/* Landscapes over knobs such as tile sizes, with noise, and a complete search over one. */
+/* Artificial landscapes for testing search strategies, and a complete search on one. A landscape is a space of knobs
+   with a function that gives the time of each point, so the optimum is known. */
 #ifndef ATTNC_TESTS_SEARCH_LANDSCAPE_H
 #define ATTNC_TESTS_SEARCH_LANDSCAPE_H
 
@@ -17,8 +18,8 @@ struct landscape {
     struct tune_space space;
     double (*seconds)(const struct tune_space *,
                       const struct tune_point *); /* the time of the candidate without noise; infinity: it crashes */
-    double (*expected)(const struct tune_space *, const struct tune_point *); /* the prediction of the cost model, which
-                                                                                 is wrong */
+    double (*expected)(const struct tune_space *, const struct tune_point *); /* the prediction of a cost model, which
+                                                                                 differs from the time */
     double noise;                                                             /* the relative noise of a sample */
 };
 
@@ -49,7 +50,7 @@ static double octaves(const struct tune_space *s, const struct tune_point *p, in
 
 /* ---- landscapes ---- */
 
-/* A valley that is not parallel to the knobs. */
+/* A valley that is oblique to the knobs: moving along it changes two knobs at once. */
 static double valley(const struct tune_space *s, const struct tune_point *p)
 {
     const double a = octaves(s, p, 0, 112), b = octaves(s, p, 1, 300), along = a + b, across = a - b;
@@ -61,7 +62,8 @@ static double valley_expected(const struct tune_space *s, const struct tune_poin
     return exp(0.1 * a * a + 0.1 * b * b);
 }
 
-/* Larger tiles share overheads, but must fit into a cache, and unrolling needs registers. */
+/* The trade-offs of tile sizes: larger tiles reduce overheads but have to fit into a cache, and more unrolling spills
+   registers. */
 static double cache(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = knob_value(s, p, 2);
@@ -75,8 +77,8 @@ static double cache_expected(const struct tune_space *s, const struct tune_point
     return 1 + 5 / q + 5 / k + (q * k * 4 > 128e3 ? 0.4 : 0);
 }
 
-/* The last tile of a sequence of 8200 is padded, vectors have 16 lanes, and the placement in the cache is as good as
-   random. */
+/* A rugged landscape: the last tile of 8200 positions is padded, so the time jumps with the tile size; and each point
+   has a random offset of up to 2%. */
 static double rugged(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), chunk = octaves(s, p, 2, 512), n = 8200;
@@ -91,7 +93,7 @@ static double rugged_expected(const struct tune_space *s, const struct tune_poin
     return 1 + 0.05 * a * a + 0.05 * b * b;
 }
 
-/* Tiles that are too large crash, close to the best ones; so do some others. */
+/* The best points are next to points that crash because their tiles are too large. 6% of the others crash too. */
 static double crashing(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = octaves(s, p, 2, 4);
@@ -103,7 +105,7 @@ static double crashing_expected(const struct tune_space *s, const struct tune_po
     return 1 + 1 / knob_value(s, p, 0) + 1 / knob_value(s, p, 1);
 }
 
-/* Five knobs. Two are choices without an order, and one of these choices moves the optimum of another knob. */
+/* Five knobs, of which two are choices without an order. One choice moves the optimum of another knob. */
 static double choices(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = octaves(s, p, 0, 128), k = octaves(s, p, 1, 256), unroll = octaves(s, p, 2, p->at[3] ? 8 : 2);
@@ -116,7 +118,7 @@ static double choices_expected(const struct tune_space *s, const struct tune_poi
     const double q = octaves(s, p, 0, 64), k = octaves(s, p, 1, 128);
     return 1 + 0.05 * q * q + 0.05 * k * k + (p->at[3] ? 0.05 : 0);
 }
-/* A cost model that predicts nothing, or the opposite. */
+/* A misleading cost model: it predicts the inverse of the time. */
 static double misled_expected(const struct tune_space *s, const struct tune_point *p)
 {
     return 1 / valley(s, p);
@@ -178,7 +180,7 @@ static const struct landscape landscapes[] = {
 };
 enum { landscape_count = sizeof landscapes / sizeof *landscapes };
 
-/* The time without noise relative to the default point's. */
+/* The time of the point divided by that of the default point, without noise. */
 static double landscape_true(const struct landscape *l, const struct tune_point *p)
 {
     const struct tune_point by_default = point_default(&l->space);
@@ -201,7 +203,8 @@ static double landscape_expects(void *user, const struct tune_point *p)
     return l->expected(&l->space, p);
 }
 
-/* Noisy samples of both schedules, equal for the same point, number and seed. One of thirty is disturbed. */
+/* Simulates a measurement: noisy samples of the point and of the default point. Equal arguments give equal samples. One
+   sample in thirty is disturbed. */
 static struct tune_result landscape_measure(const struct landscape *l, const struct tune_point *p, int samples,
                                             uint64_t seed)
 {
@@ -219,7 +222,8 @@ static struct tune_result landscape_measure(const struct landscape *l, const str
     return result;
 }
 
-/* The point that a search chooses by the median of its samples, and that point's time without noise. */
+/* Runs a search, which chooses the point with the best median of its noisy samples. Returns the time of this point
+   without noise. */
 static double landscape_search(const struct landscape *l, const char *strategy, uint64_t seed, int64_t trials,
                                const struct options *o)
 {

@@ -1,5 +1,5 @@
-/* Declarations that the tests of the store share: a scratch folder, captured messages, and experiments and results that
-   are derived from a number. */
+/* Helpers shared by the tests of the store: a temporary folder, captured messages, and experiments and results that are
+   generated from a number. */
 #ifndef ATTNC_TESTS_STORE_CASES_H
 #define ATTNC_TESTS_STORE_CASES_H
 
@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char said[4096]; /* the messages since it was last emptied */
+static char said[4096]; /* the captured messages; tests empty it */
 static const struct options options;
 static char folder[200];
 
-/* command/main.c's. */
+/* Replaces the function of compiler/command/main.c: captures messages. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;
@@ -96,7 +96,7 @@ static inline struct tune_point point_at(int k)
 }
 
 enum { MAX_SAMPLES = 9 };
-/* A result derived from the number k, with every status of a finished trial. */
+/* A result that is generated from the number k. Over k, every status of a finished trial occurs. */
 static inline struct tune_result result_of(int k, int samples)
 {
     static struct tune_sample sample[MAX_SAMPLES];
@@ -111,7 +111,7 @@ static inline struct tune_result result_of(int k, int samples)
     return r;
 }
 
-/* Equal bit for bit. */
+/* Whether the two results are equal, with the same bits. */
 static inline bool same_result(const struct tune_result *a, const struct tune_result *b)
 {
     return a->status == b->status && strcmp(a->why, b->why) == 0 && a->work == b->work && a->peak == b->peak &&
@@ -119,7 +119,7 @@ static inline bool same_result(const struct tune_result *a, const struct tune_re
            (a->samples == 0 || memcmp(a->sample, b->sample, (size_t)a->samples * sizeof *a->sample) == 0);
 }
 
-/* One number that an SQL query returns, without the store; -1: it failed. */
+/* Runs an SQL query on the file directly, not through the store. Returns its number, or -1 if it fails. */
 static inline int64_t sql_number(const char *file, const char *sql)
 {
     sqlite3 *db = NULL;
@@ -144,7 +144,7 @@ static inline bool sql_do(const char *file, const char *sql)
     return done;
 }
 
-/* SQLite's own check of the file, and a search for rows that no writer leaves. */
+/* Checks the file with SQLite's integrity check, and that it has no row that a complete write would not leave. */
 static inline void check_whole(const char *file)
 {
     CU_ASSERT_EQUAL(sql_number(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);

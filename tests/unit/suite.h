@@ -1,5 +1,5 @@
-/* Runs a table of CUnit tests and prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each, and the counts
-   last. */
+/* Runs a table of CUnit tests. Prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each test, and the counts at
+   the end. */
 #ifndef ATTNC_TESTS_SUITE_H
 #define ATTNC_TESTS_SUITE_H
 
@@ -7,8 +7,9 @@
 #include <CUnit/TestRun.h>
 #include <stdio.h>
 
-/* The number of repetitions of slow tests: one with the sanitizers, because ./dev test also runs them without. */
-#ifndef __has_feature /* clang's macro; gcc has another */
+/* UNIT_TIMES(n): how often a slow test is repeated. It is n, but 1 in a build with AddressSanitizer; ./dev test also
+   runs the tests in a build without. */
+#ifndef __has_feature /* clang has this macro; gcc defines __SANITIZE_ADDRESS__ instead */
 #define __has_feature(name) 0
 #endif
 #if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
@@ -22,10 +23,10 @@ struct unit_test {
     void (*run)(void);
 };
 
-static const char *unit_skip_reason; /* of the current test */
+static const char *unit_skip_reason; /* why the current test is skipped; NULL: it is not */
 static unsigned unit_skipped;
 
-/* The reason why a test cannot run here; it is then neither passed nor failed. */
+/* Called by a test that cannot run on this machine. The test then counts as skipped. */
 static inline void unit_skip(const char *why)
 {
     unit_skip_reason = why;

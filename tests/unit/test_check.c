@@ -1,4 +1,5 @@
-/* attnc check finds a pass that breaks a program of the gradients, and names the pass and the part. */
+/* Tests that `attnc check` finds an error in a pass and reports the name of the pass. This file replaces three passes
+   by versions that spoil one program, for example the part of the gradients that computes dq. */
 #include "compiler/command/command_line.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Passes with errors, in place of the library's. */
+/* Renames the correct passes, so that this file can define others with their names. */
 #define pass_differentiate right_differentiate
 #define pass_bound right_bound
 #define pass_allocate right_allocate
@@ -28,7 +29,7 @@ static struct {
     enum program_kind kind;
     const char *pass;
     bool linear;
-    int axis; /* the source of the axis whose loop starts too late */
+    int axis; /* the source (enum size_source) of the axis whose loops skip their first iteration */
 } spoiled;
 static char message[1000];
 
@@ -47,7 +48,7 @@ static bool spoils(const struct compilation *c, const char *pass)
            c->program.linear == spoiled.linear;
 }
 
-/* Loops over that axis skip the first iteration. */
+/* Makes the loops over the axis `spoiled.axis` skip their first iteration. */
 static void start_late(struct compilation *c, struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -69,7 +70,7 @@ void pass_allocate(struct compilation *c)
     if (spoils(c, "allocate")) start_late(c, c->loops->body);
 }
 
-/* Halves the first output. */
+/* The pass with an error: it halves the first output. */
 void pass_differentiate(struct compilation *c)
 {
     right_differentiate(c);
@@ -108,7 +109,7 @@ static const char
             "shape: {head_dim: 4}\nemit: [forward, backward]\n",
  learned[] = "name: t\nsimilarity: {linear: {features: hedgehog}}\nshape: {head_dim: 4}\nemit: [forward, backward]\n";
 
-/* The error names the pass and the part. */
+/* Checks that spoiling `pass` in the program of that kind gives the error `says`. */
 static void found(const char *text, const char *pass, enum program_kind kind, enum size_source axis, bool of_linear,
                   const char *says)
 {
@@ -129,7 +130,8 @@ static void test_loops(void)
     found(linear, "allocate", PROGRAM_GRADIENTS, SIZE_CHUNKS, true, "after pass 'allocate' of ");
 }
 
-/* An array that a part leaves for others is wrong if their gradients are. */
+/* Errors in each part of the gradients. A part that only leaves arrays for others (row sums, totals) is reported when
+   the gradients that use these arrays are wrong. */
 static void test_derivatives(void)
 {
     found(softmax, "differentiate", PROGRAM_ROW_SUMS, SIZE_N_Q, false, "t: differentiate of dk, dv is wrong");
@@ -138,7 +140,7 @@ static void test_derivatives(void)
     found(softmax, "differentiate", PROGRAM_UNSAVED, SIZE_N_Q, false, "t: gradients do not agree with central differences");
 }
 
-/* The values that forward saves equal those that the part for them computes. */
+/* The values that forward saves are compared with those that backward would compute itself. */
 static void test_saved(void)
 {
     found(softmax, "allocate", PROGRAM_FORWARD_SAVING, SIZE_N_K, false, "t: allocate is wrong");

@@ -1,6 +1,6 @@
-/* Compiles and calls the C that surrounds the code of every kernel (compiler/emit/embedded/kernel.c and entry.c). The
-   build defines the variant: PHASES, FAR_QUERIES, BY_LENGTH, IDS (with PARAMS), BF16 and F16. The kernel here records
-   in its output which task it was called for, and how often. */
+/* Tests compiler/emit/embedded/kernel.c and entry.c, the C that surrounds the code of every kernel. It is compiled here
+   with a simple kernel, which counts in its output how often it was called for each task. The build selects a variant
+   with PHASES, FAR_QUERIES, BY_LENGTH, IDS (with PARAMS), BF16 or F16. */
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -64,13 +64,13 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define FOLD_GROUPS 16
 #include "compiler/emit/embedded/kernel.c"
 
-static unsigned char *workspace_end; /* of the current call */
+static unsigned char *workspace_end; /* the end of the current call's workspace */
 
-/* The mark of a task in `out`: one element per task counts its calls. */
+/* The code of a task: adds 1 to the task's element of `out`. */
 static void rows(const struct call *call, int64_t task, unsigned char *work)
 {
     if (work + OWN > workspace_end) abort();
-    memset(work, 0x5a, OWN); /* of one thread, so that the sanitizers find writes by another */
+    memset(work, 0x5a, OWN); /* this memory belongs to one thread; a sanitizer finds writes by another */
     call->out[task] += 1;
 }
 
@@ -106,7 +106,7 @@ extern const struct attn_kernel SPEC_kernel;
 static int32_t ids[2 * (LONG + 1)];
 static const struct SPEC_params params = {ids};
 
-/* Calls the kernel through its description; the marks are in *out, which the caller frees. */
+/* Calls the kernel through its description. *out, which the caller frees, has the count of each task. */
 static int called(struct attn_problem problem, float **out, int spare)
 {
     const int64_t rows_of_q = problem.batch * problem.heads * problem.n_q,
@@ -133,7 +133,7 @@ static int64_t tasks_of(const struct attn_problem *p)
     return p->batch * p->heads * ((p->n_q + far - 1) / far * step);
 }
 
-/* Every task runs once, with any number of threads and any lengths. */
+/* Every task runs exactly once, for several numbers of threads and lengths. */
 static void each_task_once(void)
 {
     static const int64_t lengths[] = {1, TILE - 1, TILE, TILE + 1, 3 * TILE, 100};
@@ -172,11 +172,11 @@ static void errors(void)
     p.kv_heads = 0;
     CU_ASSERT(SPEC_forward(&p, &params, one, one, one, one, workspace) == ATTN_EPROBLEM);
     p = (struct attn_problem){.heads = 1, .kv_heads = 1};
-    CU_ASSERT(SPEC_forward(&p, NULL, NULL, NULL, NULL, NULL, NULL) == 0); /* nothing to do */
+    CU_ASSERT(SPEC_forward(&p, NULL, NULL, NULL, NULL, NULL, NULL) == 0); /* an empty problem needs no arrays */
     attn_free(workspace);
 }
 
-/* A workspace for many keys also serves fewer, and every setting of OpenMP. */
+/* A workspace whose size was computed for many keys is large enough for fewer keys, and for every setting of OpenMP. */
 static void workspace_serves(void)
 {
     struct attn_problem few = {.batch = 1, .heads = 1, .kv_heads = 1, .n_q = 1, .n_k = 10, .threads = 3}, many = few;
@@ -195,7 +195,7 @@ static void ids_in_order(void)
 {
     const struct attn_problem p = {.batch = 2, .heads = 1, .kv_heads = 1, .n_q = 3, .n_k = LONG, .threads = 2};
     float *out;
-    for (int k = 0; k < LONG; k++) ids[k] = k / 7, ids[LONG + k] = -k; /* those of the second batch decrease */
+    for (int k = 0; k < LONG; k++) ids[k] = k / 7, ids[LONG + k] = -k; /* the ids of the second sequence decrease */
     CU_ASSERT(called(p, &out, 0) == ATTN_EORDER);
     free(out);
     for (int k = 0; k < LONG; k++) ids[LONG + k] = -5;

@@ -1,5 +1,5 @@
-/* The interpreters: graphs compared with numbers computed by hand or by plain loops, and loops with the graph that they
-   implement. */
+/* Tests the interpreters. Values of graphs are compared with numbers that were computed by hand or by plain C. Values
+   of loops are compared with those of the graph that they implement. */
 #include "../../ir/ir.h"
 #include "suite.h"
 
@@ -39,7 +39,7 @@ static void says(const char *got, const char *wanted)
     if (!same) printf("wanted: %s\ngot: %s\n", wanted, got ? got : "nothing");
 }
 
-/* Numbers between -1 and 1, the same in every run. */
+/* Pseudo-random numbers between -1 and 1; equal seeds give equal numbers. */
 static double *numbers(struct arena *arena, int64_t count, uint64_t seed)
 {
     double *data = arena_alloc(arena, (size_t)count * sizeof *data);
@@ -98,7 +98,7 @@ static void sums_and_maxima_have_regions(void)
     arena_free(arena);
 }
 
-/* Elements outside a region are not even multiplied by zero. */
+/* Elements outside the region of a sum are not read: an infinity there does not become NaN by a product with 0. */
 static void regions_shut_out_infinities(void)
 {
     struct arena *arena = arena_new();
@@ -111,7 +111,7 @@ static void regions_shut_out_infinities(void)
     arena_free(arena);
 }
 
-/* One contraction with all orders of axes, so that each form of the inner loop runs. */
+/* One contraction, with the axes of its operands in every order, so that every inner loop of the interpreter runs. */
 static void contractions_agree_in_every_order(void)
 {
     struct arena *arena = arena_new();
@@ -145,7 +145,8 @@ static void contractions_agree_in_every_order(void)
     arena_free(arena);
 }
 
-/* If terms cancel, the noise is as large as the terms; a result of 1e-200 has noise of that size. */
+/* graph_eval_noisy simulates rounding errors. The error of a sum is relative to its terms: if the terms cancel, the
+   error remains. A result of 1e-200 without cancellation has an error of about 1e-200 * 2^-23. */
 static void noise_is_of_the_terms(void)
 {
     struct arena *arena = arena_new();
@@ -171,7 +172,7 @@ static void noise_is_of_the_terms(void)
 static void subscripts_of_sums_may_be_any(void)
 {
     struct arena *arena = arena_new();
-    /* A convolution: the sum over t of q[i - t] w[t] where q has an element. */
+    /* A convolution: sum over t of q[i - t] * w[t], for the t at which i - t >= 0. */
     struct graph *g = graph_of(arena, "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = "
                                       "contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
     double q[4] = {1, 2, 3, 4}, w[3] = {1, 10, 100}, out[4];
@@ -197,7 +198,7 @@ static const char softmax_graph[] = "graph softmax f32\n" AXES
                                     "%7 = map [b g m i e] select(eq(%5, 0), 0, div(%6, %5))\n"
                                     "output %7\n";
 
-/* 0.7213475204444817 is 0.5 times the binary logarithm of e. */
+/* 0.7213475204444817 is 0.5 * log2(e). */
 #define BEFORE_KEYS \
     "loops softmax f32\n" AXES \
     "array q input f32 [b g m i d]\narray k input f32 [b g j d]\narray v input f32 [b g j e]\n" \
@@ -242,7 +243,7 @@ static struct case_of_softmax softmax_case(struct arena *arena, struct problem_s
     return c;
 }
 
-/* Causal softmax by plain loops. */
+/* One element of causal softmax attention, computed in plain C. */
 static double plain_softmax(const struct case_of_softmax *c, int64_t bg, int64_t m, int64_t i, int64_t e)
 {
     const double *q = c->in[0].data + ((bg * c->size.members + m) * c->size.n_q + i) * 8;
@@ -280,7 +281,8 @@ static void tiled_softmax_is_the_graph(void)
     }
 }
 
-/* Infinity and NaN in a value do not reach queries that do not see it, if the product has the region that it needs. */
+/* Infinity and NaN in a row of v do not reach queries that do not see its key, if the product's loop has the region of
+   the mask. */
 static void products_have_regions(void)
 {
     static const struct {
@@ -312,7 +314,7 @@ static void products_have_regions(void)
     }
 }
 
-/* min and max of two numbers are NaN if one of them is. */
+/* min(a, b) and max(a, b) are NaN if a or b is. */
 static void extremes_keep_nan(void)
 {
     struct arena *arena = arena_new();
@@ -363,7 +365,8 @@ static void tiling_bugs_are_found(void)
     arena_free(arena);
 }
 
-/* The contents of a tile for one range are discarded when the range moves, and nothing passes into a parallel body. */
+/* A tile holds the elements of one range of its axes. Its contents are discarded when the range moves, and at the
+   beginning of a parallel body. */
 static void tiles_forget(void)
 {
     const char *head = "loops x f32\naxis i n_q\naxis j n_k\narray t tile f32 [i:4]\narray c tile f32 []\narray q "

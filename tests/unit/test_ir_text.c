@@ -1,4 +1,5 @@
-/* Text forms and verifiers of both IRs: printed text can be read, and errors are reported with their position. */
+/* Tests the text form and the verifier of graph IR and loop IR: printed text can be parsed again, and errors are
+   reported with their position. */
 #include "../../ir/ir.h"
 #include "suite.h"
 
@@ -18,7 +19,8 @@ static const char softmax_graph[] = "graph softmax_causal f32\n" AXES "%0 = inpu
                                     "%7 = map [b g m i e] select(eq(%5, 0), 0, div(%6, %5))\n"
                                     "output %7\n";
 
-/* All features of the text: tables, subscripts, relabelled operands, maxima, online sums, unusual constants. */
+/* A graph that uses all features of the text: tables, subscripts, relabelled operands, maxima, online sums, unusual
+   constants. */
 static const char full_graph
     [] = "graph full f64\naxis g kv_heads\naxis i n_q\naxis j n_k\naxis d 4\naxis f 4\naxis p 2\n"
          "%0 = input q [g i d]\n"
@@ -75,7 +77,7 @@ static const char softmax_loops[] = "loops softmax_causal f32\n" AXES "array q i
                                     "  }\n"
                                     "}\n";
 
-/* Parses, printing the diagnostics into `said` (freed by the caller). */
+/* Parses the text; *said becomes the printed diagnostics, which the caller frees. */
 static struct graph *parse_graph(struct arena *arena, const char *text, char **said)
 {
     struct diagnostics *d = diagnostics_new(arena, "test", text, strlen(text));
@@ -168,7 +170,7 @@ static void comments_and_space_do_not_matter(void)
     arena_free(arena);
 }
 
-/* Two operands with the same reference are read as one. */
+/* Text in which two operands are the same reference is parsed to an operation with one operand. */
 static void equal_references_become_one(void)
 {
     struct arena *arena = arena_new();

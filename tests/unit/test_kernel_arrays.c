@@ -1,4 +1,5 @@
-/* The table of a kernel's arrays: the order of arguments and parameters, and what the axes of each array say. */
+/* Tests the table of a kernel's arrays (compiler/analysis/kernel_arrays.def): the order of arguments and parameters,
+   and the axes of each array. */
 #include "compiler/analysis/analysis.h"
 #include "suite.h"
 

@@ -1,4 +1,5 @@
-/* The space of schedules: points and their numbers, defaults, and the text of a spec that contains a schedule. */
+/* Tests the space of schedules (compiler/tune/space.h): points and their numbers, values and defaults of knobs, and the
+   text of a spec with a schedule. */
 #include "compiler/driver/driver.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/support/support.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* command/main.c's. */
+/* Replaces the function of compiler/command/main.c. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;
@@ -114,7 +115,7 @@ static void same_as_default(const char *text, int64_t keys)
     CU_ASSERT_EQUAL(a->registers.rows, b->registers.rows);
     CU_ASSERT_EQUAL(a->registers.vectors, b->registers.vectors);
     CU_ASSERT_EQUAL(a->registers.unroll, b->registers.unroll);
-    /* an existing schedule does not change the space */
+    /* a spec that has a schedule has the same space and defaults as without it */
     struct tune_space again;
     knob_space(q, false, keys, &again);
     CU_ASSERT_EQUAL(again.knobs, space.knobs);
@@ -160,8 +161,8 @@ static void test_space(void)
     unit_free(p);
 }
 
-/* With 16 registers, the register block of 6 rows has 2 vectors instead of the 4 with 32 registers, and more rows allow
-   fewer. A search of the rows must predict what the compiler does. */
+/* The number of registers limits the register block: with 32 registers, 6 rows of 4 vectors; with 16, 6 rows of 2. The
+   cost model of a search must know the block that the compiler will use for a given number of rows. */
 static void test_registers(void)
 {
     struct unit *p = unit_for("x86-64-v3", soft, 0, NULL);
@@ -184,8 +185,8 @@ static void test_registers(void)
         CU_ASSERT_EQUAL(expected[v], point_loads(target, &made, &only));
         unit_free(q);
     }
-    CU_ASSERT(expected[0] < expected[rows.knob[0].default_at]);                       /* 4 rows of 3 vectors */
-    CU_ASSERT(expected[rows.knob[0].default_at] < expected[rows.knob[0].values - 1]); /* 12 of 1 */
+    CU_ASSERT(expected[0] < expected[rows.knob[0].default_at]);                       /* 4 rows of 3 vectors are best */
+    CU_ASSERT(expected[rows.knob[0].default_at] < expected[rows.knob[0].values - 1]); /* 12 rows of 1 are worst */
     unit_free(p);
 }
 
@@ -201,7 +202,8 @@ static void test_entry(void)
     CU_ASSERT_EQUAL(e.knobs, space.knobs - 1);
     CU_ASSERT_EQUAL(e.from, 5);
     for (int k = 0; k < e.knobs; k++) CU_ASSERT_STRING_NOT_EQUAL(e.knob[k].name, "crossover");
-    /* knobs that an entry does not set have the values of its point: at the length of the space the code is the same */
+    /* Knobs that the entry leaves out have the default that the point has, so setting all knobs of the point gives the
+       same code. */
     const char *set[2][MAX_KNOBS];
     for (int k = 0; k < e.knobs; k++)
         set[0][k] = arena_printf(p->arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
@@ -225,7 +227,7 @@ static void test_entry(void)
     unit_free(p);
 }
 
-/* Knobs of the gradients are a separate space, in `backward` inside an entry. */
+/* The knobs of backward are a separate space. In an entry of `schedule:` they are inside `backward: {...}`. */
 static void test_backward(void)
 {
     const char *const emit = "emit=[forward, backward]";
@@ -243,7 +245,7 @@ static void test_backward(void)
     CU_ASSERT_EQUAL(tuned_entry(&space, &point, 1, NULL).knobs, 0);
     point.at[find(&space, "backward.sweep")] = 0;
     struct tuned_entry e = tuned_entry(&space, &point, 1, NULL);
-    CU_ASSERT_EQUAL(e.knobs, space.knobs - 2); /* by default, each part has its own tiles */
+    CU_ASSERT_EQUAL(e.knobs, space.knobs - 2); /* default tile sizes are left out: they differ between the parts */
     const struct tuned_entry of_both = {1, NULL, 2, {{"tile_q", 32}, {"backward.rows", 8}}, 0},
                              of_backward = {9, NULL, 1, {{"backward.sweep", 0}}, 0};
     e = (struct tuned_entry){1, NULL, 1, {{"backward.sweep", 0}}, 0};
@@ -260,7 +262,7 @@ static void test_backward(void)
     CU_ASSERT(tuned_point(&space, false, &e, &point));
     CU_ASSERT_EQUAL(space.knob[find(&space, "tile_q")].value[point.at[find(&space, "tile_q")]], 32);
 
-    /* setting the default values gives the code without a schedule */
+    /* Setting knobs to their defaults gives the same code as setting none. */
     const char *const set[] = {emit, "schedule.backward.sweep=1", "schedule.backward.rows=6",
                                "schedule.backward.vectors=4", "schedule.backward.unroll=4"};
     struct unit *q = unit_of(soft, 5, set);

@@ -1,5 +1,5 @@
-/* Parameters from a seed in emitted C: a kernel with normal, orthogonal and learned parameters is compiled, filled and
-   called. */
+/* Tests parameters in emitted C: compiles a kernel that has normal, orthogonal and learned parameters, fills those that
+   come from a seed, and calls the kernel. */
 #include "compiler/analysis/analysis.h"
 #include "compiler/emit/emit.h"
 #include "compiler/host/host.h"
@@ -43,7 +43,7 @@ static struct text source, header;
 
 static const char spec_text[] = "similarity: softmax\nshape: {head_dim: 8}\n";
 
-/* command/main.c's, for what host/compile.c has to say. */
+/* Replaces the function of compiler/command/main.c, for messages of compiler/host/compile.c. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;

@@ -1,5 +1,5 @@
-/* The driver of the passes: properties that a pass requires hold when it runs, clean-ups run when they are due, and a
-   pipeline in a wrong order is refused. */
+/* Tests the driver of the passes: clean-up passes run when a pass has invalidated their property, and a pipeline is
+   refused if a pass lacks a property that it requires. */
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/spec/spec.h"
@@ -23,7 +23,7 @@ static int find(const char *name)
     return k;
 }
 
-/* The names of the passes that ran, each followed by a blank. */
+/* Called after each pass: appends its name and a blank to the text `user`. */
 static bool note(const struct compilation *c, const struct pass *pass, void *user)
 {
     (void)c;
@@ -31,7 +31,8 @@ static bool note(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* Compiles with these rows; returns the error, or NULL. */
+/* Compiles a spec with the rows of this file's pipeline, and appends the names of the passes to `ran`. Returns the
+   error, or NULL. */
 static const char *run(struct text *ran)
 {
     struct diagnostics *d = diagnostics_new(arena, "pipeline", spec_text, strlen(spec_text));
@@ -92,7 +93,7 @@ static void result_is_checked(void)
     struct text ran = {0};
     const int last = find("register_block");
     memmove(&row[last], &row[last + 1], (size_t)(pass_count - last - 1) * sizeof *row);
-    row[pass_count - 1] = row[pass_count - 2]; /* the pass before it, again */
+    row[pass_count - 1] = row[pass_count - 2]; /* the last pass is missing; the one before it runs twice */
     const char *wrong = run(&ran);
     CU_ASSERT(wrong && strstr(wrong, "internal error: emission requires that the program is blocked"));
     text_free(&ran);

@@ -1,5 +1,5 @@
-/* Ranges of regions: compared with the definition on random regions, and the number of pairs that loops visit for
-   masks. */
+/* Tests the analysis of regions (the pairs of query and key that a mask allows). The ranges of keys that it finds are
+   compared with the definition, on random regions. For masks, the number of pairs that loops visit is checked. */
 #include "compiler/analysis/analysis.h"
 #include "compiler/cost/cost.h"
 #include "compiler/pass/pass.h"
@@ -36,7 +36,7 @@ static const struct expr *position(struct module *m)
     return expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, I), shift, NULL);
 }
 
-/* The number of a head, in groups of `size(M)` heads that share keys. */
+/* The number of a query head: key/value head * size(M) + member, where size(M) query heads share one key/value head. */
 static const struct expr *head(struct module *m)
 {
     return expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_INDEX, G), expr_leaf(m, EXPR_SIZE, M), NULL),
@@ -170,11 +170,12 @@ static void test_sound(void)
 
 struct case_of {
     const char *mask;
-    int64_t n_q, n_k, max,
-        tested; /* the maximum of keys that a query visits on average, and of those in tested tiles */
+    int64_t n_q, n_k, max, tested; /* limits for keys per query, on average: max for visited keys, tested for those in
+                                      tiles that are partly masked, where the mask is tested for each pair */
 };
 
-/* Windows are widened by a tile of queries; a query that sees everything widens its whole tile. */
+/* A tile of queries visits every key that one of its queries sees. So a window is wider by a tile of queries, and a
+   query that sees all keys makes its whole tile visit them. */
 static const struct case_of cases[] = {
     {"none", 4096, 4096, 4096, 4096},
     {"causal", 4096, 4096, 2048 + 64, 160},
@@ -353,7 +354,7 @@ static void test_draw(void)
         attn_free(range);
         attn_free(lists.list);
     }
-    /* the blocks that definitions.py draws */
+    /* the random blocks, as tests/numeric/definitions.py draws them */
     static const struct {
         struct draw draw;
         int64_t a, among, drawn[3];

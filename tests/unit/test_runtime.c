@@ -1,4 +1,4 @@
-/* The runtime library: problems, kernels' descriptions, memory, valid and invalid .npy files. */
+/* Tests the runtime library: checks of struct attn_problem, descriptions of kernels, memory, and .npy files. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -25,7 +25,7 @@ static void put(const void *bytes, size_t length)
     CU_ASSERT_EQUAL(fclose(file), 0);
 }
 
-/* A file of version `major`.0 with this text of the header and these data. */
+/* Writes a .npy file of version `major`.0 with this header and data. */
 static void put_npy(int major, const char *header, const void *data, size_t bytes)
 {
     unsigned char file[4096] = "\x93NUMPY";
@@ -82,7 +82,8 @@ static void test_read_versions(void)
     attn_array_free(&array);
 }
 
-/* Fortran order: the first dimension varies fastest in the file, the last one in memory; also with conversion. */
+/* Files in Fortran order, in which the first dimension varies fastest, are read to memory where the last one does, with
+   and without conversion of the type. */
 static void test_read_fortran_order(void)
 {
     float data[24];
@@ -131,7 +132,7 @@ static void test_read_conversions(void)
     attn_array_free(&array);
 }
 
-/* Rounding to 16 bits, to nearest even, only once. */
+/* Reading f64 as a 16-bit type rounds to nearest even, and only once (not first to f32). */
 static void test_read_narrowing(void)
 {
     const double from[] = {1,
@@ -350,7 +351,7 @@ static void test_write_errors(void)
     snprintf(bad, sizeof bad, "%s/absent/array.npy", folder);
     CU_ASSERT_EQUAL(attn_npy_write(bad, &a, message, sizeof message), ATTN_EIO);
     CU_ASSERT_STRING_EQUAL(message, strerror(ENOENT));
-    /* A folder has the name of the file: the temporary file is made, cannot be renamed, and is removed. */
+    /* A folder has the name of the file. So the temporary file cannot be renamed to it, and has to be removed. */
     snprintf(bad, sizeof bad, "%s/taken", folder);
     CU_ASSERT_EQUAL(mkdir(bad, 0700), 0);
     CU_ASSERT_EQUAL(attn_npy_write(bad, &a, message, sizeof message), ATTN_EIO);
@@ -380,7 +381,7 @@ static void test_problem_strides(void)
     CU_ASSERT(filled.v.row == 32 && filled.v.head == 640 && filled.v.batch == 1920);
     CU_ASSERT(filled.out.row == 32 && filled.out.head == 320 && filled.out.batch == 1920);
     CU_ASSERT_EQUAL(p.q.row, 0);
-    CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &p), 0); /* in place, a second time */
+    CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &p), 0); /* the result may be the checked struct itself */
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT_EQUAL(memcmp(&p, &filled, sizeof p), 0);
     p = by_default();
@@ -391,8 +392,8 @@ static void test_problem_strides(void)
     p.q = (struct attn_strides){.head = 64, .row = 63};
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
     p.n_q = 1;
-    CU_ASSERT_EQUAL(check(p), 0); /* the stride of a single row is not checked */
-    p.q.row = INT64_MAX;          /* nor a stride that a kernel could not use */
+    CU_ASSERT_EQUAL(check(p), 0); /* with a single row, the row stride is not used, so it is not checked */
+    p.q.row = INT64_MAX;          /* not even against overflow */
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT(filled.q.row == 64 && filled.q.head == 64 && filled.q.batch == 0);
     p = by_default();
@@ -476,7 +477,7 @@ static void test_memory_and_time(void)
     CU_ASSERT(before > 0 && attn_seconds() >= before);
 }
 
-/* The answer of the C compiler's own builtin, if it knows the processor. */
+/* attn_x86_64_level agrees with the compiler's builtin __builtin_cpu_supports. */
 static void test_processor(void)
 {
     const int level = attn_x86_64_level();

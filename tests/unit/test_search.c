@@ -1,5 +1,5 @@
-/* Strategies of the search for schedules: the order and number of the points that they try, and how close they come to
-   the optimum of known landscapes. */
+/* Tests the strategies of `attnc tune`: which points they ask for, and how close they get to the known optimum of
+   artificial landscapes (search_landscape.h). */
 #include "compiler/schedule/schedule.h"
 #include "search_landscape.h"
 #include "suite.h"
@@ -34,7 +34,8 @@ struct asked {
     int samples[MAX_ASKED];
 };
 
-/* Answers from the landscape; points in `broken` always crash. */
+/* Runs a search to its end and records in *a the points that it asked for. Results come from the landscape; if
+   `broken`, every point crashes. */
 static void ask_all(const struct landscape *l, const char *name, const struct search_request *request, bool broken,
                     struct asked *a)
 {
@@ -74,7 +75,8 @@ static bool same(const struct asked *a, const struct asked *b)
            memcmp(a->samples, b->samples, count * sizeof *a->samples) == 0;
 }
 
-/* Points are in the space, never the default, and never twice unless with more samples. */
+/* Checks that every point is in the space and is not the default point. `again`: a point may be asked for again, but
+   only with more samples. */
 static void expect_proper(const struct tune_space *space, const struct asked *a, bool again)
 {
     const struct tune_point by_default = point_default(space);
@@ -131,7 +133,8 @@ static void test_order(void)
         }
 }
 
-/* A shorter `random` search is the start of a longer one, and one without a limit tries all points. */
+/* The strategy `random`: a search with fewer trials asks for the first points of a longer search; a search without a
+   limit asks for all points. */
 static void test_random(void)
 {
     static struct asked a, b;
@@ -169,7 +172,7 @@ static void test_limits(void)
     }
 }
 
-/* More trials than points, and almost none. */
+/* Spaces with few points: fewer than the trials, and down to one. */
 static void test_small_spaces(void)
 {
     static const struct landscape small[] = {
@@ -207,7 +210,8 @@ static double same_expected(const struct tune_space *s, const struct tune_point 
     return 1;
 }
 
-/* Cost models without information. */
+/* Cost models that do not help: predictions that are NaN, infinite or negative; equal predictions for all points, which
+   have to give the same search as no cost model. */
 static void test_odd_models(void)
 {
     static struct asked a, b;
@@ -227,7 +231,7 @@ static void test_odd_models(void)
     }
 }
 
-/* If every point fails, a search continues to its limit and repeats none. */
+/* If every point fails, a search continues up to its maximum of trials and does not try a point again. */
 static void test_all_fail(void)
 {
     static struct asked a;
@@ -240,7 +244,7 @@ static void test_all_fail(void)
     }
 }
 
-/* More points than can be listed, and more trials than the model keeps. */
+/* A space with too many points to list, and a search with more trials than the strategy `model` keeps. */
 static void test_large_space(void)
 {
     static struct asked a, b;
@@ -312,7 +316,7 @@ static void test_near(void)
         CU_ASSERT_EQUAL(misses(l, "model", true), 0);
         random += misses(l, "random", true);
     }
-    /* Random choice is not sufficient. */
+    /* The landscapes are not too easy: random choice often misses their optimum. */
     CU_ASSERT(random >= SEEDS);
 }
 
@@ -323,7 +327,8 @@ static double wide(const struct tune_space *s, const struct tune_point *p)
     return sum;
 }
 
-/* In a space that cannot be listed, searches also come close to the optimum, which is not among their first points. */
+/* Searches also get close to the optimum in a space with too many points to list, of which they only see a random
+   sample at first. */
 static void test_near_in_large_space(void)
 {
     struct landscape large = {"large", {.knobs = 5}, wide, same_expected, 0.01};
@@ -336,7 +341,7 @@ static void test_near_in_large_space(void)
     const uint64_t seeds = UNIT_TIMES(3);
     static const struct {
         const char *name;
-        double off; /* the maximum, or for random choice the minimum */
+        double off; /* relative distance from the optimum: the maximum; for random choice, the minimum */
     } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
     for (int s = 0; s < 3; s++) {
         double sum = 0, max = 0;

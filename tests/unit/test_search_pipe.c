@@ -1,4 +1,5 @@
-/* A user's own strategy on a pipe: the protocol, commands that obey it, and commands that do not. */
+/* Tests strategies of the form pipe:COMMAND (tune/search/pipe.c): commands that follow the protocol, commands that
+   violate it, and searches that end before the command. */
 #include "compiler/support/support.h"
 #include "compiler/tune/result.h"
 #include "compiler/tune/search/search.h"
@@ -33,8 +34,8 @@ static const struct tune_space space = {
     {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}},
      {.name = "tile_k", .values = 4, .default_at = 2, .value = {64, 128, 288, 512}}}};
 
-/* Runs a command until its search ends. Every point gets the ratio number / 10 + 1. The result has the points that were
-   requested, one per line. */
+/* The requests of a command until its search ended; `points` has one line per request. Every request is answered with
+   the ratio 1 + (the number of the point) / 10. */
 struct outcome {
     int asked;
     bool failed;
@@ -64,7 +65,7 @@ static struct outcome drive(const char *command, int64_t trials, uint64_t seed)
     }
     search_close(s);
     text_free(&name);
-    /* No child process remains, neither running nor as a zombie. */
+    /* No child process is left, neither running nor as a zombie. */
     CU_ASSERT(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
     CU_ASSERT_EQUAL(complaints, out.failed);
     return out;
@@ -80,7 +81,7 @@ static void expect_points(const char *command, int64_t trials, const char *point
 
 /* ---- commands that obey the protocol ---- */
 
-/* The command checks everything that it reads, and its last requests say if it was right. */
+/* A Python program that checks each line that it reads. If one is wrong, its last requests differ. */
 static const char conversation[] =
     "python3 -c '\n"
     "import json, sys\n"
@@ -112,8 +113,8 @@ static void test_conversation(void)
     text_free(&out.points);
 }
 
-/* A list that never reads an answer, with its input closed or not; an end without a point; a last line without a
-   newline. */
+/* Commands that print a list of points and never read results, with standard input open or closed; and a command that
+   ends without asking for a point. */
 static void test_lists(void)
 {
     expect_points("printf '{\"point\": {\"tile_q\": 16}}\\n {\"samples\":2,\"point\":{}} \\r\\n{\"done\":true}\\n'", 2,
@@ -122,8 +123,8 @@ static void test_lists(void)
                   "'{\"done\": true}'",
                   0, "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\ntile_q=16 tile_k=288 7\n");
     expect_points("echo '{\"done\": true}'", 5, "");
-    expect_points("echo '{\"done\": true}'; echo nonsense; exit 3", 5, ""); /* nobody reads any more */
-    /* More than both pipes can hold, before any answer is read. */
+    expect_points("echo '{\"done\": true}'; echo nonsense; exit 3", 5, ""); /* output after "done" is ignored */
+    /* Writes more than both pipes can hold before it reads a result. */
     struct outcome out = drive("i=0; while [ $i -lt 4000 ]; do echo '{\"point\": {\"tile_q\": 64}, \"samples\": 20}'; "
                                "i=$((i + 1)); done; echo '{\"done\": true}'; cat > /dev/null",
                                4000, 1);
@@ -132,7 +133,7 @@ static void test_lists(void)
     text_free(&out.points);
 }
 
-/* ---- commands that do not ---- */
+/* ---- commands that violate the protocol ---- */
 
 static void test_bad_commands(void)
 {
@@ -182,7 +183,7 @@ static void test_bad_commands(void)
         CU_ASSERT_TRUE(right);
         text_free(&out.points);
     }
-    /* Quotations in messages are truncated. */
+    /* Messages quote only the beginning of a long line. */
     struct outcome out = drive("head -c 1000 /dev/zero | tr '\\000' o; echo", 4, 1);
     CU_ASSERT(strlen(complaint) < 300 && strstr(complaint, "ooo…'"));
     text_free(&out.points);
@@ -201,7 +202,7 @@ static bool stop_now(void *user)
     return ++*asked > 3;
 }
 
-/* A command that takes too long and ignores that its input has ended. */
+/* The search ends while it waits for a command that never answers and ignores signals and the end of its input. */
 static void test_stop(void)
 {
     int asked = 0;
@@ -220,7 +221,8 @@ static void test_stop(void)
     CU_ASSERT_EQUAL(complaints, 0);
 }
 
-/* If a command is closed while it waits for an answer, its input ends and it has time to react. */
+/* If the search is closed while the command waits for a result, the command reads the end of its input and has time to
+   finish. */
 static void test_early_close(void)
 {
     char file[] = "/tmp/attnc-search-XXXXXX";
@@ -244,7 +246,7 @@ static void test_early_close(void)
     text_free(&command);
 }
 
-/* The signal dispositions and the mask of the caller are unchanged, and a pending signal of the caller stays
+/* A search changes neither the caller's signal handlers nor its signal mask. A signal that was pending before stays
    pending. */
 static void test_signals(void)
 {
@@ -262,7 +264,7 @@ static void test_signals(void)
     CU_ASSERT_EQUAL(sigtimedwait(&block, NULL, &now), SIGPIPE);
     sigprocmask(SIG_SETMASK, &before, NULL);
 
-    /* If the parent ignores SIGCHLD, the exit status is unknown. */
+    /* If the caller ignores SIGCHLD, the system discards the exit status of the command. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
     sigaction(SIGCHLD, &ignore, &old);
     struct outcome out = drive("exit 3", 4, 1);
@@ -271,7 +273,7 @@ static void test_signals(void)
     text_free(&out.points);
 }
 
-/* The help describes each word as the code handles it. */
+/* The help text names every word of the protocol. */
 static void test_help(void)
 {
     static const char *const words[] = {"\"space\"",   "\"name\"",  "\"values\"",  "\"usual\"",  "\"seed\"",

@@ -1,4 +1,4 @@
-/* The spread of repeated measurements. */
+/* Tests repeats_spread, the spread of repeated measurements. */
 #include "compiler/support/support.h"
 #include "suite.h"
 
@@ -13,7 +13,7 @@ static void spreads(void)
     CU_ASSERT_DOUBLE_EQUAL(repeats_spread(two, 2), 0.75, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(repeats_spread(two, 1), 0, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(repeats_spread(two, 0), 0, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(half_late[0], 3, 0); /* the order does not change */
+    CU_ASSERT_DOUBLE_EQUAL(half_late[0], 3, 0); /* the array is not sorted in place */
 }
 
 int main(void)

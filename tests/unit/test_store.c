@@ -1,4 +1,5 @@
-/* Results of tuning in a database: writing and reading rows, versions of the schema, foreign files, merging. */
+/* Tests the database of results (compiler/tune/store/): rows, versions of the schema, files of other programs,
+   merging. */
 #include "compiler/schedule/schedule.h"
 #include "compiler/tune/report.h"
 #include "tests/unit/store_cases.h"
@@ -77,13 +78,13 @@ static void test_rows(void)
     for (int k = 0; k < 7; k++) trial_in(s, run, k, k);
     const int64_t again = trial_in(s, run, 0, 2), running = trial_in(s, run, 8, -1);
     for (int k = 1; k < 7; k++) CU_ASSERT(found(s, run, k, k));
-    CU_ASSERT(found(s, run, 0, 2));     /* the later of two */
-    CU_ASSERT(found(s, run, 8, -1));    /* only started */
-    CU_ASSERT(found(s, second, 1, -1)); /* of another run */
+    CU_ASSERT(found(s, run, 0, 2));     /* the later of two trials */
+    CU_ASSERT(found(s, run, 8, -1));    /* the trial was only begun */
+    CU_ASSERT(found(s, second, 1, -1)); /* the trial belongs to another run */
     const struct tune_result more = result_of(0, 9), fewer = result_of(0, 1);
     CU_ASSERT(store_finish(s, again, &more));
     CU_ASSERT(found(s, run, 0, 9));
-    CU_ASSERT(store_finish(s, again, &fewer)); /* all known results, independent of earlier rows */
+    CU_ASSERT(store_finish(s, again, &fewer)); /* replaces all samples of the trial */
     CU_ASSERT(found(s, run, 0, 1));
     CU_ASSERT(!store_finish(s, 999, &more));
     CU_ASSERT(said_only("rows.db: trial 999 no longer exists"));
@@ -170,7 +171,7 @@ static void test_resume(void)
         CU_ASSERT(own > last);
         CU_ASSERT_EQUAL(run_in(s, &changed[k], "random", 1, true), own);
     }
-    struct tune_experiment renamed = e; /* the name of a spec does not change its identity */
+    struct tune_experiment renamed = e; /* experiments are equal even if the names of their specs differ */
     renamed.spec_name = "other";
     renamed.space.knob[0].says = "in other words";
     CU_ASSERT_EQUAL(run_in(s, &renamed, "random", 1, true), last);
@@ -211,7 +212,7 @@ static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
     }
     siginfo_t info;
     CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT),
-                    0); /* the process is dead, and its number is not in use again */
+                    0); /* the process has ended, and no other process has its id */
 }
 
 static void test_interrupted(void)
@@ -229,7 +230,7 @@ static void test_interrupted(void)
     CU_ASSERT(trial_in(s, second, 1, -1) != mine);
     CU_ASSERT_EQUAL(trial_in(s, run, 1, 1), mine); /* restarted and finished */
     CU_ASSERT(found(s, run, 1, 1));
-    CU_ASSERT(store_interrupt(s, mine)); /* with more samples: earlier results stay */
+    CU_ASSERT(store_interrupt(s, mine)); /* a finished trial keeps its result */
     CU_ASSERT(found(s, run, 1, 1));
 
     for (int killed = 0; killed < 2; killed++) {
@@ -248,7 +249,7 @@ static void test_interrupted(void)
     static const struct {
         const char *sql;
         enum tune_status status;
-    } others[] = {{"process = NULL", TUNE_INTERRUPTED}, /* from a version that did not record it */
+    } others[] = {{"process = NULL", TUNE_INTERRUPTED}, /* older versions did not record the process */
                   {"process = 'elsewhere 1-2 pid:[3] 4 5'", TUNE_RUNNING},
                   {"process = 'elsewhere 1-2 pid:[3] 4 5', begun = begun - 90000", TUNE_INTERRUPTED},
                   {"process = replace(process, ' pid:[', ' pid:[9')", TUNE_RUNNING}, /* in another container */
@@ -266,7 +267,7 @@ static void test_interrupted(void)
     check_whole(file);
 }
 
-/* A trial that shares the result of another, in the same database and in a copy. */
+/* A trial can share the result of another trial, also after both are copied to another database. */
 static void test_share(void)
 {
     char file[300], copy[300];
@@ -374,8 +375,8 @@ static void test_foreign(void)
     CU_ASSERT_PTR_NULL(store_open(path("none/none.db"), false, &options, &status));
     CU_ASSERT(status == STATUS_MACHINE && said_only("none.db: cannot be created: No such file"));
 
-    put_bytes(path("empty.db"), "", 0); /* from a process that died before it wrote: empty, or with preallocated
-                                           space */
+    put_bytes(path("empty.db"), "", 0); /* a process that died before its first write leaves an empty file, or one
+                                           with preallocated space */
     struct store *s = store_open(path("empty.db"), true, &options, &status);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     struct arena *arena = arena_new();
@@ -390,7 +391,7 @@ static void test_foreign(void)
     check_whole(path("empty.db"));
 }
 
-/* Names that SQLite treats specially. */
+/* File names to which SQLite gives a special meaning are ordinary names here. */
 static void test_names(void)
 {
     char before[300];
@@ -484,7 +485,7 @@ static void test_versions(void)
     CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE schedule = 'tile_q=64 tile_k=96'"), 1);
     check_whole(file);
 
-    make_old(path("stuck.db")); /* a step that fails changes nothing */
+    make_old(path("stuck.db")); /* a migration that fails leaves the file as it was */
     CU_ASSERT(sql_do(path("stuck.db"), "CREATE VIEW results AS SELECT 1"));
     CU_ASSERT_PTR_NULL(store_open(path("stuck.db"), false, &options, &status));
     CU_ASSERT(status == STATUS_MACHINE && said_only("stuck.db: view results already exists"));
@@ -564,7 +565,7 @@ static void test_merge(void)
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004023);
     CU_ASSERT(store_finish(s, running, &later));
-    CU_ASSERT(store_merge(s, b)); /* the earlier result does not return */
+    CU_ASSERT(store_merge(s, b)); /* the earlier result in b does not replace the later one in a */
     CU_ASSERT(found(s, run_a, 5, 7));
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004025);

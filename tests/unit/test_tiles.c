@@ -1,5 +1,5 @@
-/* Matrix units in plain C (runtime/attnrt_tiles.h) compared with the definition of their instructions; the loop that
-   measures their peak; and the roofline, which counts their products separately. */
+/* Tests the emulation of matrix units in plain C (runtime/attnrt_tiles.h) against the definition of their instructions;
+   the loop that measures their peak; and the roofline, which counts products on matrix units separately. */
 #include "compiler/cost/cost.h"
 #include "runtime/attnrt_tiles.h"
 #include "suite.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* from the runtime, some of whose names are macros here */
+/* Functions of the runtime. They are declared here, because some names of attnrt.h are macros in this file. */
 uint16_t attn_bf16(double value);
 double attn_bf16_value(uint16_t bits);
 
@@ -26,7 +26,7 @@ static uint32_t next(uint32_t *state)
     return *state = *state * 1664525 + 1013904223;
 }
 
-/* Rounds as the runtime does, except that numbers below 2^-126 become 0. */
+/* The emulated conversion to bf16 rounds like that of the runtime, except that subnormal numbers become 0. */
 static void rounds(void)
 {
     static const uint32_t at[] = {0x3f808000, 0x3f818000, 0x3f807fff, 0x3f808001, 0x7f7fffff, 0x7f800000, 0xff800000,
@@ -64,7 +64,7 @@ static void permutes(void)
     CU_ASSERT_EQUAL(numbers[33], 133);
 }
 
-/* 2^x = p * 2^n with the nearest integer n and p = 2^(x - n). */
+/* The instructions for 2^x = p * 2^n, where n is the integer nearest to x and p = 2^(x - n). */
 static void exponentials(void)
 {
     static const float at[16] = {0.5f,    -0.5f, 1.5f,  2.25f,    -126.0f,   -126.01f,

@@ -1,5 +1,5 @@
-/* The functions of compiler/emit/embedded/vector.c and product.c, which kernels carry, compared with the C library's.
-   The build defines the type and width: LANES, F64, F16 and features of the processor. */
+/* Compares the functions of compiler/emit/embedded/vector.c and product.c, which every kernel contains, with those of
+   the C library. The build defines the type and the width of vectors: LANES, F64, F16 and features of the processor. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -183,7 +183,7 @@ INLINE uint16_t narrowed(float x)
 
 static uint64_t state = 1;
 
-/* Uniform from -1 to 1; the same on every machine. */
+/* A pseudo-random number between -1 and 1. The sequence is the same on every machine. */
 static double drawn(void)
 {
     state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -324,8 +324,8 @@ static void widening(void)
     }
 }
 
-/* For every 16-bit number: its neighbours in f32, the halfway point to the next one with its neighbours, and random
-   bits. */
+/* Conversion from f32 to 16 bits. For every 16-bit number x it converts the f32 numbers next to x, the point halfway to
+   the next 16-bit number with its neighbours, and random bits. */
 static void narrowing(void)
 {
     const uint32_t half = F16 ? 0x1000 : 0x8000, beside[] = {0, 1, half - 1, half, half + 1, UINT32_MAX};
@@ -378,8 +378,8 @@ static void sums(void)
     CU_ASSERT(fabs((double)sum[LANES - 1] - 100000 * (double)(REAL)0.1) <= 2 * ulp(1e4));
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], for every number of rows modulo the register block, and long sums, with
-   and without prefetching. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x]: for every remainder of the number of rows modulo the rows of the register
+   block, for long sums, with and without prefetching. */
 static void products(void)
 {
     enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 1000, WIDTH = VECTORS * LANES };
@@ -414,7 +414,7 @@ static void products(void)
             }
 }
 
-/* A product with fewer lanes than a block has the same bits in these lanes. */
+/* A product that computes fewer lanes than the register block has the same bits in these lanes as the whole product. */
 static void narrow_products(void)
 {
     enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 500, WIDTH = 2 * VECTORS * LANES };
@@ -446,7 +446,7 @@ static void narrow_products(void)
             }
 }
 
-/* Inner products of rows, for any number of columns; and sums of prefetched rows. */
+/* Inner products of rows, with any number of columns; and sums of rows, with prefetching. */
 static void along(void)
 {
     enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 7, WIDTH = 2 * LANES };
@@ -514,7 +514,7 @@ static void along(void)
     CU_ASSERT(lane_max_T(x) == largest);
 }
 
-/* Infinity and NaN are found in every position, and reach only the lanes that see them. */
+/* Infinity and NaN are detected in every position, and change only the lanes whose query sees them. */
 static void unseen(void)
 {
     enum { TERMS = 5, WIDTH = VECTORS * LANES };
