@@ -1,19 +1,20 @@
-/* Pads tiles to whole vectors along the lanes, and allocates them.
-   - Each thread has a workspace for its tiles. Tiles that are never alive at the same time share memory.
-   - Shared tiles, and the tiles of a chunk's slot, are stored one after another.
-   - A tile that only one statement makes and uses stays in registers. */
+/* Pads tiles to whole vectors along the lanes, and chooses their offsets in memory. A leaf is a statement without a
+   body. The live range of a tile is a range of leaves.
+   - Each thread has a workspace for its tiles. Tiles whose live ranges do not overlap may share memory.
+   - Shared tiles, and slots (tiles with an axis of chunks), are stored one after another.
+   - A tile that a single statement sets and reads stays in registers. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 struct placing {
     struct loops *l;
-    int count; /* the number of statements without a body */
+    int count; /* the number of leaves */
     const struct stmt **leaf;
-    int *first, *last; /* for each tile: the first and the last statement of the tile's live range */
+    int *first, *last; /* for each tile: the first and the last leaf of its live range */
 };
 
-/* Whether the statement sets the tile before it reads any of it. */
+/* Whether statement s sets tile a before it reads any of a. */
 static bool sets_first(struct loops *l, const struct stmt *s, int a)
 {
     if (s->op != LOOPS_MAP) return s->assign[0].to.of == a && s->assign[0].fold == FOLD_SET && !stmt_reads(s, a);
@@ -27,7 +28,7 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     return false;
 }
 
-/* Numbers the statements without a body, in order. Also stores them if x has an array for statements. */
+/* Counts the leaves of the list s in x->count. Also stores them in x->leaf if that is allocated. */
 static void number(struct placing *x, const struct stmt *s)
 {
     for (; s; s = s->next)
@@ -44,8 +45,8 @@ static bool has_place(const struct loops *l, int a)
     return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
 }
 
-/* Extends the live range of a tile over a whole loop if the next iteration, or a statement after the loop, reads what
-   an iteration wrote. `now` is the first statement of the loop. */
+/* Extends the live range of a tile over a whole loop if a value from one iteration is read in a later iteration or
+   after the loop. `now` is the number of the list's first leaf. Returns the number after its last leaf. */
 static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 {
     for (; s; s = s->next) {
@@ -76,8 +77,7 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 
 enum { LINE = 64, FAR = 8 * LINE };
 
-/* If rows were a multiple of many cache lines apart, they would share few sets of the L1 cache. So such rows get a gap
-   of one line. */
+/* Rows that are a multiple of FAR bytes apart share few sets of the L1 cache. Such rows get a gap of one cache line. */
 int64_t padded_tile(struct array *array, int64_t lanes)
 {
     const int64_t element = dtype_bytes(array->dtype);
@@ -90,7 +90,7 @@ int64_t padded_tile(struct array *array, int64_t lanes)
     return (array_elements(array) * element + LINE - 1) / LINE * LINE;
 }
 
-/* Returns the lowest offset at which tile a overlaps no tile that is alive at the same time as tile a. */
+/* Returns the lowest offset in the workspace where tile a overlaps no placed tile with an overlapping live range. */
 static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
 {
     int64_t offset = 0;
@@ -119,8 +119,8 @@ static bool is_compensation(const struct stmt *s, int a)
     return false;
 }
 
-/* Places shared tiles, and those of a slot. Compensations come last, so that the carried tiles have the layout of a
-   slot (pass/one_thread.c). */
+/* Chooses the offsets of shared tiles and of slots. `compensations` selects the compensation tiles, or all others.
+   Compensations are placed last, so that the carried tiles have the layout of the slots (pass/one_thread.c). */
 static void place_shared(struct loops *l, const int64_t *bytes, bool compensations)
 {
     for (int a = 0; a < l->arrays; a++) {
@@ -150,7 +150,7 @@ void pass_allocate(struct compilation *c)
     for (int a = 0; a < l->arrays; a++) {
         struct array *array = &l->array[a];
         if (array->kind != ARRAY_TILE) continue;
-        if (!has_place(l, a) && array->offset >= 0) continue; /* placed in the kept state */
+        if (!has_place(l, a) && array->offset >= 0) continue; /* expose_state has placed it */
         bytes[a] = padded_tile(array, c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype)));
         if (has_place(l, a)) {
             x->first[a] = -1;

@@ -1,14 +1,14 @@
-/* The target may multiply pairs of bf16 and add in f32. If so, the following products use pairs of bf16, because they
-   keep the accuracy that a result needs:
-   - Products of two inputs as stored. A product of two bf16 is exact in f32, so only the order of the sum changes.
-   - Products of weights that are never negative with values as stored. Rounding changes a weight by up to 2^-8 of the
-     weight, and a row by up to 2^-8 of the row's scale. Storing the row as bf16 can change the row by as much. The sum
-     of weights that divides the row is not rounded.
-   - For gradients: products of weights with stored elements, and products of gradients with respect to scores with
-     stored elements. The weights and these gradients are rounded, so the error of a result is up to 2^-8 of the sum of
-     its terms' magnitudes.
-   Values computed from the inputs (scaled, normalised, rotated or projected queries and keys, features, states) stay
-   in f32. Rounding to bf16 would give them an error of 2^-8 before a power or an exponential is taken. */
+/* Chooses the products of a quadratic form that multiply pairs of bf16 and add in f32. The target must have such
+   instructions. A pair is two neighbouring elements along the summed axis. The pass changes only products whose results
+   stay accurate enough:
+   - Two inputs as stored. A product of two bf16 is exact in f32, so only the order of the sum changes.
+   - Weights that are never negative, times values as stored. Rounding changes a weight by up to 2^-8 of the weight, and
+     thus a row by up to 2^-8 of its scale. Storing the row as bf16 can cause an error of that size, too. The sum of
+     weights that divides the row is not rounded.
+   - For gradients: weights, or gradients with respect to scores, times stored elements. The weights and gradients are
+     rounded, so the error of a result is up to 2^-8 of the sum of its terms' magnitudes.
+   - No other operands. Values computed from inputs (for example normalised queries, features, states) stay in f32.
+     Rounding would give them an error of 2^-8, which a power or an exponential multiplies. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -20,7 +20,8 @@ bool multiplies_bf16(const struct compilation *c)
     return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->program.linear && !c->program.few;
 }
 
-/* A state that a caller keeps must get the same bits wherever a sequence is cut, so programs with one stay in f32. */
+/* Programs that keep a caller's state stay in f32: the state must have the same bits for every way to divide a sequence
+   into calls. */
 static bool may_use_matrix_units(const struct compilation *c)
 {
     const struct program *const program = &c->program;
@@ -39,14 +40,15 @@ bool multiplies_tiles(const struct compilation *c)
     return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) && may_use_matrix_units(c);
 }
 
-/* Whether r reads an input of bf16 that is contiguous along the axis. */
+/* Whether r reads an input in bf16 whose elements are contiguous along the axis. */
 static bool stored_along(const struct loops *l, const struct ref *r, int axis)
 {
     const struct array *a = &l->array[r->of];
     return a->kind == ARRAY_INPUT && a->dtype == DTYPE_BF16 && ref_axis(r, r->rank - 1) == axis;
 }
 
-/* Whether e, an expression of statement s, is never negative if the element `self` is not. */
+/* Whether e, an expression of statement s, is never negative, given that the element `self` is not negative. `self` may
+   be NULL. */
 static bool never_negative(const struct stmt *s, const struct expr *e, const struct ref *self)
 {
     switch ((int)e->op) {
@@ -60,7 +62,7 @@ static bool never_negative(const struct stmt *s, const struct expr *e, const str
     }
 }
 
-/* Whether the statements before `end` leave no negative element in the tile. */
+/* Whether the statements from s to `end` leave no negative element in the tile. */
 static bool holds_weights(const struct stmt *s, const struct stmt *end, const struct ref *tile)
 {
     bool holds = false;
@@ -76,7 +78,7 @@ static bool holds_weights(const struct stmt *s, const struct stmt *end, const st
     return holds;
 }
 
-/* Returns r, redirected to `tile`, which is a copy of the array that r reads. */
+/* Returns r, changed to read `tile`, which holds a copy of r's array. */
 static struct ref ref_of_copy(const struct loops *l, const struct ref *r, int tile)
 {
     const struct array *from = &l->array[r->of], *to = &l->array[tile];
@@ -95,8 +97,8 @@ static int64_t step_of(struct stmt *const *loops, int depth, int axis)
     return step;
 }
 
-/* If the next statement multiplies each element of the product by a constant, and nothing else reads the product,
-   the product takes over the factor. */
+/* Makes the product multiply by a constant itself (`times`) if the next statement does only that and nothing else reads
+   the product. Removes that statement. */
 static void take_factor(struct loops *l, struct stmt *dot)
 {
     const struct stmt *map = dot->next;
@@ -119,8 +121,8 @@ static void take_factor(struct loops *l, struct stmt *dot)
     dot->next = map->next;
 }
 
-/* The product sums over the last axis of two inputs. In the copy, the lanes are the last axis, and each lane has a pair
-   of elements. Matrix units read rows as stored, unless the rows need padding. */
+/* The product `dot` sums over the last axis of two inputs. The second operand is copied with the lanes as the last
+   axis, and a pair of elements in each lane. A matrix unit reads the first operand as stored, or a padded copy. */
 bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit)
 {
     const struct axis *over = &l->module->axis[dot->axis];
@@ -143,7 +145,8 @@ bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int dep
     return true;
 }
 
-/* Copies the tile that `from` reads, rounded to bf16. The copy is made just before the product at *at. */
+/* Inserts a copy, rounded to bf16, of the tile that `from` reads, just before the product at *at. Returns the copy's
+   number. */
 static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from, const char *name, bool paired,
                        const struct matrix_unit *unit)
 {
@@ -165,7 +168,8 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
     return made;
 }
 
-/* Weights that are rounded need no fully accurate exponential. */
+/* Lets maps before `end` that write the tile compute exponentials with low precision, because the tile is rounded
+   afterwards: all maps with an exponential if `all`, otherwise only the last map. */
 static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool all)
 {
     struct stmt *last = NULL;
@@ -177,8 +181,9 @@ static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool a
     if (last && !all) last->coarse = last->op == LOOPS_MAP && last->assigns == 1;
 }
 
-/* The product is a sum over the tile's lanes for every point of the tile's rows (pass/lower/sweep.c). The rows are
-   multiplied with pairs. */
+/* Handles products that sum over the lanes for each key, such as dv[j] = sum over i of w[j][i] * dout[i]
+   (pass/lower/sweep.c). Copies w as rows rounded to bf16, and the second operand as pairs. Returns false, without a
+   change, for all other products. */
 static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth,
                         const struct matrix_unit *unit)
 {
@@ -199,8 +204,8 @@ static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, 
     return true;
 }
 
-/* The product sums values times weights over the tile's keys. Values and weights are copied; the weights are copied
-   just before the product at *at. `any` says that weights can be negative. */
+/* The product *at sums values times weights over the keys of a tile. The rounded weights are made just before the
+   product. `any` allows weights that may be negative. */
 bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
                   const struct matrix_unit *unit, bool any)
 {
@@ -221,12 +226,12 @@ bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct s
     make_coarse(body, *at, weights.of, any);
     if (unit) {
         pad_matrix_result(&l->array[dot->assign[0].to.of], unit);
-        dot->assign[0].compensation = 0; /* matrix units add to sums that they have loaded */
+        dot->assign[0].compensation = 0; /* a matrix unit adds inside its accumulators, without compensation */
     }
     return true;
 }
 
-/* False if a loop has runs so short that they fill less than half a tile. */
+/* Returns false if a loop's runs of keys fill less than half a tile. */
 static bool fills_tiles(struct stmt *const *loops, int depth, const struct matrix_unit *unit)
 {
     for (int f = 0; f < depth; f++)
@@ -234,8 +239,8 @@ static bool fills_tiles(struct stmt *const *loops, int depth, const struct matri
     return true;
 }
 
-/* A saved value must have the same bits whether or not the program also computes a result. So sums of weights for saved
-   values use rounded weights, as a product would. */
+/* Lets sums of weights use exponentials with low precision in programs that recompute saved values. Forward computes
+   the weights with low precision, and a saved value must have the same bits in both programs. */
 static void sum_as_rounded(const struct loops *l, struct stmt *body)
 {
     for (struct stmt *s = body; s; s = s->next) {

@@ -1,18 +1,17 @@
-/* Lets several tiles of queries share the work that depends only on keys. A tile of queries is small, so that its
-   scores for a tile of keys fit the L1 cache. But preparing the keys (computing, widening or packing them) takes as
-   long as several queries. So tiles of queries are grouped into blocks. A block prepares each tile of keys once, then
-   applies all its tiles of queries to the prepared keys. Each tile of queries keeps its sums from one tile of keys to
-   the next. */
+/* Groups tiles of queries into blocks that share the work on keys. A tile of queries is small, so that its scores for a
+   tile of keys fit the L1 cache. Preparing a tile of keys (computing, widening or packing it) takes as long as
+   processing several queries. So a block prepares each tile of keys once, and then processes it with all tiles of
+   queries in the block. Each tile of queries keeps its sums from one tile of keys to the next. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 struct blocks {
     struct loops *l;
-    int axis; /* of queries */
+    int axis; /* the axis of queries */
     int64_t step;
     int count;
-    struct stmt *tiles[16]; /* the loops over a block's tiles */
+    struct stmt *tiles[16]; /* the loops over the block's tiles of queries */
 };
 
 static bool runs_over(const struct blocks *x, const struct stmt *s)
@@ -22,8 +21,8 @@ static bool runs_over(const struct blocks *x, const struct stmt *s)
     return runs;
 }
 
-/* s is a loop over keys. Returns the condition under which the queries of a tile can reach the region of s, or NULL if
-   no condition is known. */
+/* Returns the condition under which the region of s, a loop over keys, has points for the current queries and keys.
+   Returns NULL if no condition is known. */
 static const struct expr *reached(struct module *m, const struct stmt *s)
 {
     struct ranges ranges;
@@ -42,8 +41,8 @@ static const struct expr *reached(struct module *m, const struct stmt *s)
     return any;
 }
 
-/* Returns the statements of a block. Statements that run over queries are put into a loop over the block's tiles.
-   `keys` is the loop over keys around the statements, or NULL. */
+/* Moves the statements of list s that run over queries into loops over the block's tiles of queries. Consecutive
+   statements share a loop. Returns the new list. `keys` is the innermost loop over keys around s, or NULL. */
 static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct stmt *keys)
 {
     struct module *m = x->l->module;
@@ -77,7 +76,7 @@ static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct 
     return first;
 }
 
-/* Whether the first statement that touches the tile sets all of it. */
+/* Whether the first statement of the list that touches tile a sets all of it. */
 static bool set_first(const struct stmt *s, int a)
 {
     while (s && !stmt_touches(s, a)) s = s->next;
@@ -87,7 +86,8 @@ static bool set_first(const struct stmt *s, int a)
     return false;
 }
 
-/* Whether at most one loop over tiles uses the tile, and sets all of it first. */
+/* Whether at most one loop over tiles of queries uses tile a, and sets it first. Its elements are then not held for
+   each tile of queries. */
 static bool of_one_loop(const struct blocks *x, int a)
 {
     int users = 0;
@@ -104,8 +104,10 @@ static bool uses_axis(const struct array *a, int axis, bool last)
     return false;
 }
 
-/* Whether a loop over keys computes something from keys only, or multiplies them on matrix units, which read data
-   faster than it comes from outside the L1 cache. */
+/* Whether a block of tiles is worth making for the statements of list s. This is so in two cases:
+   - A loop over keys computes values from keys only. A block computes these values once.
+   - A matrix unit multiplies keys. The unit needs operands in the L1 cache, and a block reads each tile of keys several
+     times in succession. */
 static bool shares(const struct blocks *x, const struct stmt *s, bool keys)
 {
     for (; s; s = s->next)
@@ -116,8 +118,8 @@ static bool shares(const struct blocks *x, const struct stmt *s, bool keys)
     return false;
 }
 
-/* Whether s contains a loop over keys, and each such loop visits the same keys for all tiles of queries. Such a loop
-   has no phase that depends on queries, and draws no keys at random. */
+/* Whether list s contains a loop over keys, and these loops visit the same keys for all tiles of queries. The phase of
+   a loop must not depend on queries, and no keys may be drawn at random. */
 static bool has_keys(const struct loops *l, const struct stmt *s)
 {
     bool keys = false;
@@ -134,7 +136,8 @@ static void make_block(struct loops *l, struct stmt *s, int64_t queries)
     const int64_t tiles = queries / s->step;
     struct blocks x = {.l = l, .axis = s->axis, .step = s->step};
     if (s->period || s->ordered || tiles < 2 || !shares(&x, s->body, false) || !has_keys(l, s->body)) return;
-    for (int a = 0; a < l->arrays; a++) /* a tile with queries outside the lanes would hold all queries of the block */
+    /* a tile with queries outside the lanes would have to hold all queries of the block */
+    for (int a = 0; a < l->arrays; a++)
         if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, false)) return;
     s->body = tile_by_tile(&x, s->body, NULL);
     s->step *= tiles;

@@ -1,7 +1,7 @@
-/* Limits a loop over j whose body does nothing outside a region of pairs (i, j).
-   - The loop runs only over the j that the region can reach from the current range of i: a tile of keys that the mask
-     leaves empty is not computed.
-   - The loop skips tiles if the region compares ids and no id of i is an id of j in the tile.
+/* Narrows a loop over j whose body does nothing outside a region of pairs (i, j).
+   - The loop runs only over the j that the region can contain for the current range of i. For example, tiles of keys
+     that are wholly masked are not computed.
+   - If the region compares ids, the loop skips tiles in which no id of j equals an id of i.
    - The body tests the region only in tiles that are not wholly inside the region. */
 #include "pass.h"
 #include "../analysis/analysis.h"
@@ -14,13 +14,13 @@ static const struct expr *combine(struct module *m, enum expr_op op, const struc
     return !a || !b ? (a ? a : b) : expr_make(m, op, a, b, NULL);
 }
 
-/* Whether the union is a single range. */
+/* Whether the union is a single range without randomly drawn blocks, so that two bounds describe it. */
 static bool plain(const struct ranges *r)
 {
     return r->count == 1 && !r->range[0].drawn;
 }
 
-/* Stores the ranges in a statement, with every bound written out. */
+/* Stores the ranges in statement s. A missing lower bound becomes 0, a missing upper bound the size of the axis. */
 static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
 {
     struct range *kept = arena_alloc(l->module->arena, (size_t)r->count * sizeof *kept);
@@ -33,9 +33,11 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
     s->range = kept;
 }
 
-/* Puts statements that only mask elements outside the region under a condition: the tile is not wholly inside the
-   region. A product over the region gets this condition too. The product also gets the ranges if it sums over the
-   condition's axis. */
+/* Makes the statements in the list *at test the region only where `condition` holds: the tile is not wholly inside the
+   region.
+   - A map that only masks elements outside the region moves into a copy of `condition`, which is an IF.
+   - A product over the region gets the condition as its `when`. If it sums over the condition's axis, it also gets the
+     condition's ranges. */
 static void guard(struct loops *l, struct stmt **at, const struct expr *region, const struct stmt *condition)
 {
     for (; *at; at = &(*at)->next) {
@@ -102,7 +104,7 @@ static struct stmt *loop_over(struct stmt *s, int axis, bool window)
     return found;
 }
 
-/* Skips chunks of keys that end before the first key that a query of the call sees. */
+/* Starts the loop over windows of chunks at the chunk with the first key that any query of the call attends to. */
 static void skip_chunks(struct loops *l, int stream)
 {
     struct module *const m = l->module;

@@ -1,14 +1,14 @@
-/* Keeps large terms of an exponent from rounding off small terms. Terms that depend only on positions, such as a slope
-   times a distance, can be large but differ little between the keys of a row. If the sum of all terms were stored, the
-   large terms would round off the small terms. So the tile holds only the other terms. The position terms are computed
-   when the tile is read: the maximum is subtracted from the position terms first, then the other terms are added. */
+/* Keeps large terms of an exponent from rounding off small terms. Position terms depend only on positions, for example
+   slope * distance. They can be large, but nearly cancel when the maximum of a row is subtracted. If a tile stored the
+   sum of all terms, rounding would remove the last digits of the other terms. So the tile stores only the other terms.
+   Each reader of the tile recomputes the position terms, as (position terms - maximum) + other terms. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <math.h>
 
-/* Whether e depends on no element, is cheap enough to be computed twice, and is too small for a sum to overflow. Sets
-   `changes` if e varies over the nest. */
+/* Whether e is a position term: it reads no operand, is cheap enough to be computed twice, and is too small for a sum
+   to overflow. Sets *changes if e varies over the nest of s. */
 static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
 {
     if (e->op == EXPR_OPERAND || (e->op == EXPR_REAL && !(fabs(e->real) < 1e20))) return false;
@@ -27,7 +27,8 @@ static const struct expr *plus(struct module *m, const struct expr *sum, const s
     return negative ? expr_make(m, EXPR_NEG, e, NULL, NULL) : e;
 }
 
-/* Adds +-e to two sums, term by term: terms that depend only on positions, and the others. NULL is an empty sum. */
+/* Adds e, or -e if `negative`, term by term to two sums: *positions gets the position terms that vary over the nest,
+   *others all other terms. NULL is an empty sum. */
 static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative,
                   const struct expr **positions, const struct expr **others)
 {
@@ -41,7 +42,7 @@ static void split(struct module *m, const struct stmt *s, const struct expr *e, 
         *others = plus(m, *others, e, negative);
 }
 
-/* The number of the operand that reads what `to` writes, or -1. */
+/* Returns the number of the operand that is equal to `to`, or -1. */
 static int operand_of(const struct stmt *s, const struct ref *to)
 {
     for (int k = 0; k < s->operands; k++)
@@ -49,8 +50,8 @@ static int operand_of(const struct stmt *s, const struct ref *to)
     return -1;
 }
 
-/* Returns e with `positions` added to each use of `leaf`. A term that e subtracts from `leaf` is subtracted from
-   `positions` first. */
+/* Returns e with leaf + positions in place of `leaf`. In particular, leaf - m becomes leaf + (positions - m), so that
+   large terms cancel first. */
 static const struct expr *with_positions(struct module *m, const struct expr *e, const struct expr *leaf,
                                          const struct expr *positions)
 {
@@ -63,7 +64,7 @@ static const struct expr *with_positions(struct module *m, const struct expr *e,
     return expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Whether s only sets masked elements of the tile to minus infinity. */
+/* Whether s, a map or an IF around a map, only sets masked elements of the tile to an infinity. */
 static bool masks(const struct stmt *s, const struct ref *tile)
 {
     if (s->op == LOOPS_IF) return s->body && !s->body->next && masks(s->body, tile);
@@ -75,7 +76,7 @@ static bool masks(const struct stmt *s, const struct ref *tile)
            !expr_uses(e->arg[0], e->arg[1]);
 }
 
-/* Whether s only takes the maximum of the tile. */
+/* Whether s only reduces the tile to its maximum. */
 static bool takes_maximum(const struct stmt *s, const struct ref *tile)
 {
     int own = operand_of(s, tile);
@@ -83,7 +84,8 @@ static bool takes_maximum(const struct stmt *s, const struct ref *tile)
            s->assign[0].expr->integer == own;
 }
 
-/* Whether the first assignment of s sets the tile to an expression of the tile minus something. */
+/* Whether the first assignment of s sets the tile to an expression like exp2(tile - m), where m does not read the
+   tile. */
 static bool takes_difference(struct module *m, const struct stmt *s, const struct ref *tile)
 {
     int own = operand_of(s, tile);
@@ -93,7 +95,8 @@ static bool takes_difference(struct module *m, const struct stmt *s, const struc
     return e->op == EXPR_SUB && e->arg[0] == leaf && !expr_uses(e->arg[1], leaf);
 }
 
-/* Removes terms that depend only on positions from the tile that *at makes. Returns true if *at was removed. */
+/* Moves the position terms of the tile that *at makes to the readers of the tile. Returns true if *at then does nothing
+   and was removed. */
 static bool cancel(struct loops *l, struct stmt **at)
 {
     struct module *m = l->module;

@@ -1,14 +1,20 @@
-/* Stores the states that are carried from chunk to chunk in the caller's memory. This serves callers that keep the sums
-   over the keys so far (`extend`). A call starts from the states of the previous call, and adds only full chunks. While
-   the last chunk is not full, queries attend to the keys of this chunk directly. So the same numbers are summed in the
-   same order, no matter how a sequence is divided into calls. */
+/* Stores the carried states in memory of the caller, for programs that a caller runs call by call over one sequence
+   (`extend`). Each call starts from the states of the previous call and adds only full chunks. Queries attend to the
+   keys of the last, not full chunk directly. So the same numbers are summed in the same order, however the sequence is
+   divided into calls. Terms:
+   - kept tile: a carried tile that is stored in the caller's state.
+   - slot: a tile with the sum of one chunk, which later holds the state before the chunk.
+   - fold: the statements that add a slot to its carried tile.
+   - window: the chunks that have slots at one time; the loop over windows contains the loops that sum, fold and read
+     chunks. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Removes assignments to kept tiles from statements that process a chunk that is not full. */
+/* Removes the assignments to kept tiles from the list of statements s, and statements that then do nothing. The result
+   is for a chunk that is not full. */
 static struct stmt *without_kept(const struct loops *l, struct stmt *s)
 {
     struct stmt *first = s, **at = &first;
@@ -26,7 +32,7 @@ static struct stmt *without_kept(const struct loops *l, struct stmt *s)
     return first;
 }
 
-/* Copies a list of statements. */
+/* Returns a copy of the list of statements s, with their bodies. */
 static struct stmt *copy_of(struct loops *l, const struct stmt *s)
 {
     struct stmt *first = NULL, **at = &first;
@@ -39,8 +45,8 @@ static struct stmt *copy_of(struct loops *l, const struct stmt *s)
     return first;
 }
 
-/* Splits the loop that folds the slots of a window's chunks. Full chunks are folded. A chunk after the full chunks only
-   receives the state before this chunk. */
+/* Splits loop `fold` over the chunks of a window at chunk number `full`. The first loop folds the full chunks. The
+   second loop only stores the state before the chunk in the slot of the chunk that is not full. */
 static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
 {
     struct module *const m = l->module;
@@ -52,7 +58,7 @@ static void fold_full(struct loops *l, struct stmt *fold, const struct expr *ful
     fold->next = open;
 }
 
-/* Limits loops over keys to full chunks. */
+/* Limits the loops over keys in the list s to full chunks of `length` keys. */
 static void sum_full(struct module *m, struct stmt *s, int stream, const struct expr *length)
 {
     for (; s; s = s->next) {
@@ -62,8 +68,8 @@ static void sum_full(struct module *m, struct stmt *s, int stream, const struct 
     }
 }
 
-/* Returns the kept tile (a tile in the caller's state) whose value before the slot's chunk is copied to the slot, or
-   -1. */
+/* Returns the number of the kept tile whose value before the chunk is copied to tile `slot`. Returns -1 if no statement
+   in the list s does that. */
 static int kept_before(const struct loops *l, const struct stmt *s, int slot)
 {
     for (; s; s = s->next) {
@@ -81,8 +87,8 @@ static int kept_before(const struct loops *l, const struct stmt *s, int slot)
     return -1;
 }
 
-/* Chooses the place of each kept tile in a head's share of the state. The layout is the same on every target. Tiles
-   that queries read come before all other tiles, in the layout of a chunk's slot. */
+/* Chooses the offset of each kept tile in a head's part of the state. The layout does not depend on the target. First
+   come the tiles that queries read, with the layout of a chunk's slot, then all other kept tiles. */
 static void place_kept(struct compilation *c, const struct stmt *folds)
 {
     enum { LINE = 64 };
@@ -93,10 +99,10 @@ static void place_kept(struct compilation *c, const struct stmt *folds)
         const int kept = kept_before(l, folds, slot);
         const int64_t line = LINE / dtype_bytes(l->array[slot].dtype), length = padded_tile(&l->array[slot], line);
         c->state.slot_is_kept &= kept >= 0;
-        if (kept < 0) continue; /* the slot is a compensation within one chunk */
+        if (kept < 0) continue; /* the slot holds a compensation for sums within one chunk */
         padded_tile(&l->array[kept], line);
         l->array[kept].offset = l->array[slot].offset = l->kept;
-        l->kept += length; /* a slot has one axis more than the kept tile, and may be larger */
+        l->kept += length; /* reserves the size of the slot, which can be larger than the kept tile */
     }
     l->slot = l->kept;
     for (int a = 0; a < l->arrays; a++) {
@@ -122,7 +128,8 @@ static bool has_loop(const struct stmt *s, int axis)
 
 /* ---- adding one state to another ---- */
 
-/* The sum of the other state takes the place of a chunk's slot. */
+/* Removes the chunk's subscript if r reads a slot: in a program that adds a second state, that state takes the place of
+   the slot and has no chunks. */
 static void use_folded(struct loops *l, struct ref *r)
 {
     if (!array_has_slots(l, &l->array[r->of])) return;
@@ -141,7 +148,7 @@ static void without_slots(struct loops *l, struct stmt *s)
     }
 }
 
-/* Whether a statement uses its n-th operand. */
+/* Whether an assignment of s uses operand n. */
 static bool takes(struct module *m, const struct stmt *s, int n)
 {
     bool any = false;
@@ -157,7 +164,8 @@ static bool is_read(struct module *m, const struct stmt *s, int array)
     return read;
 }
 
-/* Removes assignments to tiles that nothing reads any more, and the references to such tiles. */
+/* Removes assignments to tiles that no statement of the list reads, except kept tiles. Replaces operands that no
+   assignment uses. */
 static void without_unread(const struct loops *l, struct stmt *first)
 {
     for (struct stmt *s = first; s; s = s->next) {
@@ -172,7 +180,7 @@ static void without_unread(const struct loops *l, struct stmt *first)
     }
 }
 
-/* The loop whose body, a list, contains the window. */
+/* Returns the loop whose body contains `window`, or NULL. */
 static struct stmt *head_around(struct stmt *s, const struct stmt *window)
 {
     struct stmt *found = NULL;
@@ -183,7 +191,8 @@ static struct stmt *head_around(struct stmt *s, const struct stmt *window)
     return found;
 }
 
-/* Reduces a head's program to the folds, over whole states. The other state takes the place of a slot. */
+/* Reduces the program of a head to the folds, which then add a second state to the caller's state. The slots become
+   tiles of the second state, without an axis of chunks. */
 static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *folds, const struct stmt *queries)
 {
     struct stmt *first = NULL, **at = &first;
@@ -206,14 +215,14 @@ static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *fo
 void pass_expose_state(struct compilation *c)
 {
     if (!program_keeps_state(&c->program)) return;
-    if (c->separated.early_chunks) return; /* such a chunk may already be summed when the query comes */
+    if (c->separated.early_chunks) return; /* the state may already contain chunks that a query must not see */
     struct loops *const l = c->loops;
     struct module *const m = l->module;
     struct roles roles;
     roles_of(c->graph, 0, &roles);
     struct stmt *const window = window_of(l->body), *queries = window ? window->body : NULL;
     while (queries && queries->next) queries = queries->next;
-    if (!queries || queries == window->body || !has_loop(queries->body, roles.lane)) return; /* nothing is carried */
+    if (!queries || queries == window->body || !has_loop(queries->body, roles.lane)) return; /* no state is carried */
     for (int a = 0; a < l->arrays; a++) l->array[a].kept = l->array[a].shared;
     const struct expr *const length = expr_int(m, m->axis[window->axis].extent),
                              *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);

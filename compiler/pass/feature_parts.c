@@ -1,15 +1,16 @@
-/* Computes long feature vectors in parts, so that a part stays in the caches. Only a few statements use a tile of
-   features: the statement that makes the tile and the products that read the tile. These statements are put into a loop
-   over parts of the tile's long constant axis. A product that sums over this axis then adds one part at a time. */
+/* Computes long feature vectors in parts, so that a part stays in the caches. A part is a range of the features, along
+   a constant axis of the tile that holds them. The members are the statements that use the tile: the map that sets the
+   tile, and its readers, mostly products. The pass puts the members into a loop over the parts. A product that sums
+   over the features then adds one part at a time. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* PART is the default number of elements in a part. Products compute longer sums in parts of this size anyway. */
+/* PART is the default number of elements in a part. Products split longer sums at this length anyway. */
 enum { PART = 192, MIN_PARTS = 2, MAX_MEMBERS = 16 };
 
-/* Whether the statement runs over the axis, so that it can run over a part of it. */
+/* Whether s runs over the axis and can be limited to a part of it. */
 static bool runs_over(const struct loops *l, const struct stmt *s, int axis)
 {
     if (s->op == LOOPS_FOR || s->op == LOOPS_IF || (s->op == LOOPS_COPY && !l->array[s->assign[0].to.of].matrix))
@@ -26,8 +27,8 @@ static bool plain_along(const struct array *a, const struct ref *r, int axis)
     return true;
 }
 
-/* Collects the statements from `first` on that use tile a. Returns their number, or 0 if they cannot become one loop:
-   each must run over the axis. */
+/* Collects the members for tile a, from statement `first` on. Returns their number, or 0 if they cannot become one loop
+   over the axis. */
 static int members_of(const struct loops *l, struct stmt *first, int a, int axis, struct stmt **member)
 {
     int members = 0, total = stmts_touching(l->body, a);
@@ -36,7 +37,8 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
             if (members == MAX_MEMBERS || !runs_over(l, s, axis)) return 0;
             for (int k = 0; k < s->operands; k++)
                 if (s->operand[k].of == a && !plain_along(&l->array[a], &s->operand[k], axis)) return 0;
-            /* no member may read what another member makes for other parts */
+            /* a member may not touch the results of a member before it: their other parts are made in later
+               iterations */
             for (int m = 0; m < members; m++)
                 for (int k = 0; k < member[m]->assigns; k++) {
                     int made = member[m]->assign[k].to.of;
@@ -45,7 +47,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
             member[members++] = s;
             continue;
         }
-        /* it moves before the loop, so it may not depend on the members before it */
+        /* s is no member and moves before the loop, so it must not depend on a member before it */
         if (s->body) return 0;
         for (int m = 0; m < members; m++) {
             for (int k = 0; k < member[m]->assigns; k++)
@@ -57,7 +59,7 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
     return members > 1 && members == total ? members : 0;
 }
 
-/* Sets the product's result to 0, so that the parts can be added. */
+/* Returns a map that sets the product's result to 0, and makes the product add to the result. */
 static struct stmt *zero(struct loops *l, struct stmt *dot)
 {
     struct stmt *s = stmt_new(l, LOOPS_MAP);
@@ -99,8 +101,8 @@ static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t pa
         if (l->array[a].axes[k] == axis) l->array[a].extent[k] = part;
 }
 
-/* `around` holds the axes of the loops around the list, as bits. The list's statements already run over one part of
-   each of these axes. */
+/* Splits tiles made in the list *body. `parallel`: a parallel loop is around the list. `around` is the set of axes of
+   all loops around the list, as bits; the list already runs over a part of each of these axes. */
 static void walk(struct compilation *c, struct stmt **body, int64_t part, bool parallel, uint32_t around)
 {
     struct loops *l = c->loops;

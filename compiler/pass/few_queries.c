@@ -1,20 +1,23 @@
-/* Rearranges a program for few queries. The members of a key/value head are the query heads that share it. The queries
-   of all members become the rows of one tile, so one axis of rows replaces the axes of members and queries.
+/* Rearranges the program for calls with few queries. Members are the query heads that share one key/value head. The
+   queries of all members become the rows of one tile: one axis of rows replaces the axes of members and queries, with
+   row = member * n_q + query.
    - The lanes hold keys, or the elements of a value.
-   - Sums over keys become states with a row for each query. The lower pass sums these states chunk by chunk.
-   - Keys and values are read once for all rows, and several threads can share a single head. */
+   - Sums over keys become states with one row for each query. The lower pass sums these states chunk by chunk.
+   - Keys and values are read once for all rows, and several threads can share one head. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* Describes the axes that rows replace, the axis of rows, and the query and the member that a row stands for. */
+/* The axis of rows, which replaces the axes `query` and `member`. Row r stands for query query_of and member member_of,
+   which are expressions over the axis of rows. */
 struct rows {
     struct module *m;
     int query, member, axis;
     const struct expr *query_of, *member_of;
 };
 
-/* Whether the axis of members is just before the axis of queries in v. If so, v already has rows in memory. */
+/* Whether the axis of queries directly follows the axis of members in v. The elements of v are then stored in the order
+   of rows already. */
 static bool side_by_side(const struct rows *x, const struct value *v)
 {
     for (int k = 0; k + 1 < v->rank; k++)
@@ -22,7 +25,8 @@ static bool side_by_side(const struct rows *x, const struct value *v)
     return false;
 }
 
-/* Whether v is a caller's array that keeps its axes. Rows then look up their elements in the array. */
+/* Whether v is an array of the caller that keeps its axes of queries and members. Rows then read v at query_of and
+   member_of. */
 static bool looked_up(const struct rows *x, const struct value *v)
 {
     return v->operands == 0 && !side_by_side(x, v);
@@ -53,8 +57,8 @@ static const struct expr *of_rows(const struct rows *x, const struct expr *e)
     return expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->member), x->member_of);
 }
 
-/* Replaces the axes of members and queries by the axis of rows. If `sub` is not NULL, also replaces them in these
-   subscripts of a reference. Returns the new rank. */
+/* Replaces the axes of members and queries in `axes` by the axis of rows, and returns the new rank. If `sub` is not
+   NULL, also replaces the subscripts that belong to these axes. */
 static int replace_axes(const struct rows *x, int rank, int *axes, const struct expr **sub)
 {
     int kept = 0;

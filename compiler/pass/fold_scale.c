@@ -1,5 +1,6 @@
-/* Moves a constant factor of an inner product into one of the product's operands. The operand does not vary along the
-   axis of the later sum. So the constant is multiplied once for each row of the operand, and not for every pair. */
+/* Moves a constant factor of an inner product into one of its operands: (q . k) * c becomes (q * c) . k. The pass
+   chooses an operand whose run-time axes all occur in the output, usually the queries. The constant is then multiplied
+   with each element of a query, instead of with each pair of query and key. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -12,7 +13,8 @@ static bool uses_elsewhere(const struct expr *e, const struct expr *leaf, const 
     return false;
 }
 
-/* The product operand * constant in e, if the operand occurs nowhere else in e; NULL: there is none. */
+/* Returns the subexpression leaf * constant of e. Returns NULL if e has none, or if `leaf` also occurs elsewhere in
+   e. */
 static const struct expr *only_product(const struct expr *e, const struct expr *leaf)
 {
     const struct expr *found = NULL;
@@ -24,7 +26,7 @@ static const struct expr *only_product(const struct expr *e, const struct expr *
     return found && !uses_elsewhere(e, leaf, found) ? found : NULL;
 }
 
-/* The constant that every user of value v multiplies it by, or 1. */
+/* Returns the constant that every user of value v multiplies v by, or 1 if there is no such constant. */
 static double common_factor(const struct graph *g, int v)
 {
     double factor = 1;
@@ -42,7 +44,7 @@ static double common_factor(const struct graph *g, int v)
     return factor;
 }
 
-/* Whether the product reads stored bf16: scaled elements might not fit bf16. */
+/* Whether the product multiplies two inputs as stored bf16. Scaled elements would have to be rounded to bf16 again. */
 static bool of_stored(const struct compilation *c, const struct value *v)
 {
     const struct value *value = c->graph->value;
@@ -50,7 +52,8 @@ static bool of_stored(const struct compilation *c, const struct value *v)
     return stored && multiplies_bf16(c);
 }
 
-/* Whether the first output has every run-time axis of the value; it is then not computed again for every key. */
+/* Whether the first output has every run-time axis of v. If so, a map of v is computed once for each query, and not
+   again for each key. */
 static bool outside_sum(const struct graph *g, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)

@@ -1,10 +1,9 @@
-/* Merges neighbouring statements over one nest, so that elements stay in registers between the statements. Also reuses
-   memory: if the last reader of a tile computes a second tile of the same shape point by point, the second tile takes
-   over the memory of the tile that was read. */
+/* Merges neighbouring maps over one nest, so that elements stay in registers between the maps. Also reuses memory: if
+   the last reader of tile a computes a tile b of the same shape element by element, b takes over the memory of a. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* Whether the first statement that touches the array writes all of it without reading it. */
+/* Whether the first statement in the list that touches array a sets all of it without reading it. */
 static bool first_sets(const struct stmt *s, int a)
 {
     while (s && !stmt_touches(s, a)) s = s->next;
@@ -53,7 +52,7 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
         if (!pointwise || !first_sets(body, from)) continue;
         bool later = false;
         for (const struct stmt *after = s->next; after; after = after->next) later |= stmt_touches(after, from);
-        /* only this body uses the two tiles, so no element is needed after an iteration */
+        /* both tiles are used in this list only, so no element is needed after an iteration */
         if (later || stmts_touching(l->body, from) != stmts_touching(body, from) ||
             stmts_touching(l->body, to) != stmts_touching(body, to))
             continue;
@@ -67,7 +66,7 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
 
 /* ---- merging ---- */
 
-/* A sum across the lanes keeps a separate nest. */
+/* Whether s reduces across the lanes: a result lacks the nest's last axis. Such a statement is not merged. */
 static bool across_lanes(const struct stmt *s)
 {
     for (int k = 0; k < s->assigns; k++)
@@ -75,8 +74,8 @@ static bool across_lanes(const struct stmt *s)
     return false;
 }
 
-/* Whether the statements can be merged. If one statement writes an array that the other statement touches, both must be
-   at the same element of the array. */
+/* Whether a and b, in this order, can run in one nest. If one statement writes an array and the other reads it, both
+   must access the array at the current element. The statements must not write the same array. */
 static bool independent(const struct stmt *a, const struct stmt *b)
 {
     for (int w = 0; w < a->assigns; w++) {
@@ -135,7 +134,7 @@ static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Whether two statements can be exchanged: neither writes what the other touches. */
+/* Whether a and b can be exchanged: neither has a body, and neither writes an array that the other touches. */
 static bool exchangeable(const struct stmt *a, const struct stmt *b)
 {
     if (a->body || b->body) return false;
@@ -146,8 +145,8 @@ static bool exchangeable(const struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Moves *at down to just before the next statement over the same nest, if *at can be exchanged with all statements
-   between. Returns false if *at stays. */
+/* Moves *at down to just before the next map over the same nest. Returns false if there is none, or if *at cannot be
+   exchanged with a statement in between. */
 static bool move_down(struct stmt **at)
 {
     struct stmt *s = *at, *last = NULL;
@@ -174,12 +173,13 @@ static void walk(struct loops *l, struct stmt **body)
         if (!((*at)->next && merge(l, *at, (*at)->next)) && !move_down(at)) at = &(*at)->next;
 }
 
-/* Removes arrays that nothing touches any more; the others keep their order. */
+/* Removes arrays that no statement touches. The remaining arrays keep their order. */
 static void drop_unused(struct loops *l)
 {
     int kept = 0;
     for (int a = 0; a < l->arrays; a++) {
-        if (stmts_touching(l->body, a) == 0 && l->array[a].dtype != DTYPE_I32) continue; /* ids are read by name */
+        /* arrays of I32 hold ids, which expressions read by name and not as operands */
+        if (stmts_touching(l->body, a) == 0 && l->array[a].dtype != DTYPE_I32) continue;
         if (kept != a) rename_array(l->body, a, kept);
         l->array[kept++] = l->array[a];
     }
@@ -188,7 +188,8 @@ static void drop_unused(struct loops *l)
 
 void pass_fuse(struct compilation *c)
 {
-    if (program_adds_totals(&c->program)) return; /* work for a single gradient runs only if that gradient is wanted */
+    /* the statements of a gradient run only if the caller wants this gradient, so they are not merged with others */
+    if (program_adds_totals(&c->program)) return;
     walk(c->loops, &c->loops->body);
     drop_unused(c->loops);
 }

@@ -1,15 +1,15 @@
-/* Computes the products of a linear form on matrix units: features with the state before a chunk, features with values,
-   and products inside a chunk. Sums stay in f32.
-   - Weights inside a chunk that are never negative are rounded to bf16 before they are multiplied with values. This
-     changes a weight by up to 2^-8 of the weight, which uses up the error allowed for a row.
-   - All other numbers are split into two bf16 terms; the second term is the rounding error of the first term. The
-     product of two second terms is left out, so the error is about 2^-16 of the operands' sizes. A single bf16 term
-     would lose too much: if features can be negative, a small weight is a sum of products that nearly cancel.
-   - Products stay in f32 if the rows are divided by a sum of weights that can be negative. Such a sum can nearly
-     vanish, and then an error of 2^-16 is too large.
-   - A product also stays in f32 if a weight is computed from its square or a higher power. If the product nearly
-     vanishes, the power multiplies the relative error, which shows in a row with a single key. There is one exception:
-     the product of a parameter with stored rows uses three bf16 terms, which hold all digits of f32. */
+/* Moves the products of a linear form to matrix units: features with the state before a chunk, features with values,
+   and products inside a chunk. The operands become bf16; sums stay in f32.
+   - Weights inside a chunk that are never negative are rounded to bf16 before they are multiplied with values. Rounding
+     changes a weight by up to 2^-8 of its size, which is the whole error that a row may have.
+   - All other operands are split into two bf16 terms: the rounded number, and its rounding error. The product of two
+     second terms is left out, so the error is about 2^-16 of the operands' sizes. A single term is not enough: if
+     features can be negative, a small weight is a sum of products that nearly cancel.
+   - All products stay in f32 if rows are divided by a sum of weights that can be negative. If the sum nearly vanishes,
+     an error of 2^-16 is too large.
+   - A product stays in f32 if weights are computed from its square or a higher power. If the product nearly vanishes,
+     the power multiplies its relative error. Exception: a parameter times stored rows uses three bf16 terms for the
+     parameter, which hold all digits of f32. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -21,18 +21,19 @@
 struct states {
     struct loops *l;
     const struct target *target;
-    int arrays;            /* the number of arrays before the pass */
-    bool *assumed;         /* for each array: assumed to have no negative element during the proof */
+    int arrays;            /* the number of arrays before the pass adds copies */
+    bool *assumed;         /* for each array: assumed non-negative in the current proof */
     bool *non_negative;    /* for each array: proved to have no negative element */
-    bool none_is_negative; /* no weight is negative */
-    int *power;            /* for each array: the power of one product's result that its elements hold */
+    bool none_is_negative; /* no weight inside a chunk is negative */
+    int *power;            /* for each array: the highest power of the examined product that its elements contain */
 };
 
 /* ---- signs ---- */
 
 static bool none_negative(struct states *x, int a);
 
-/* Whether e is never negative. `above` is an expression that is known not to be negative here, or NULL. */
+/* Whether e, an expression of statement s, is never negative. `above` is an expression that is positive wherever e is
+   computed, or NULL. */
 static bool never_negative(struct states *x, const struct stmt *s, const struct expr *e, const struct expr *above)
 {
     if (e == above) return true;
@@ -67,8 +68,8 @@ static bool writes_none_negative(struct states *x, const struct stmt *s, int a)
     return true;
 }
 
-/* Tries to prove that no element of tile a is negative. The proof is by induction over all writes to tile a and to the
-   tiles that these writes read: if no element of the tiles is negative before a write, none is negative afterwards. */
+/* Tries to prove that no element of tile a is negative. The proof is by induction over the writes to a and to the tiles
+   that these writes read: if no tile has a negative element before a write, none has one after it. */
 static bool none_negative(struct states *x, int a)
 {
     if (x->l->array[a].kind != ARRAY_TILE) return false;
@@ -90,9 +91,9 @@ static bool of_sequence(const struct loops *l, int axis)
     return axis >= 0 && axis_is_sequence(&l->module->axis[axis]);
 }
 
-/* With `pairs`, tests the products that sum over keys for queries: whether the weights in them are never negative.
-   Without `pairs`, tests the products with a state: whether the features in them are never negative. Sets *any if there
-   are such products. */
+/* Whether all operands of one kind are never negative. Sets *any if there is such an operand.
+   - With `pairs`: the weights that are multiplied with values and summed over keys.
+   - Without `pairs`: the features that are multiplied with a state. */
 static bool weights_non_negative(const struct states *x, const struct stmt *s, bool pairs, bool *any)
 {
     bool non_negative = true;
@@ -108,8 +109,8 @@ static bool weights_non_negative(const struct states *x, const struct stmt *s, b
     return non_negative;
 }
 
-/* Whether a row is a sum of weights that can be negative, or is divided by such a sum. If the sum nearly vanishes,
-   every digit of the weights counts. */
+/* Whether a statement sums the weights of each row, and the weights can be negative. A row that is divided by such a
+   sum is sensitive to errors of the weights, because the sum can nearly vanish. */
 static bool sums_signed(const struct states *x, const struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -138,7 +139,8 @@ static int power_of(const struct states *x, const struct stmt *s, const struct e
     return e->op == EXPR_SQRT ? (power + 1) / 2 : power;
 }
 
-/* Follows the product's result through the statements after it, in the order of the program. */
+/* Finds the powers of `dot`'s result in the arrays that later statements write. Sets *after once `dot` has been
+   passed. */
 static void raise_powers(struct states *x, const struct stmt *s, const struct stmt *dot, bool *after)
 {
     for (; s; s = s->next) {
@@ -154,10 +156,10 @@ static void raise_powers(struct states *x, const struct stmt *s, const struct st
     }
 }
 
-/* Whether something is computed from a power of the product's result. */
+/* Whether an array holds the square or a higher power of the result of `dot`. */
 static bool is_raised(struct states *x, const struct stmt *dot)
 {
-    const size_t size = (size_t)x->l->arrays * sizeof *x->power; /* copies made for other products included */
+    const size_t size = (size_t)x->l->arrays * sizeof *x->power; /* includes the copies made for other products */
     bool after = false, raised = false;
     x->power = memset(arena_alloc(x->l->module->arena, size), 0, size);
     x->power[dot->assign[0].to.of] = 1;
@@ -178,7 +180,7 @@ static bool is_stored(const struct loops *l, const struct ref *r)
     return l->array[r->of].kind == ARRAY_INPUT && l->array[r->of].dtype == DTYPE_BF16;
 }
 
-/* Whether the array is a tile of one thread, and that thread computes the tile. */
+/* Whether the array is a tile that its thread computes and does not share. */
 static bool is_own(const struct array *a)
 {
     return a->kind == ARRAY_TILE && a->rank == 2 && !a->shared;
@@ -198,8 +200,9 @@ static bool written_in(const struct stmt *s, int a)
     return false;
 }
 
-/* Returns the last statement that writes the tile. One copy, made after this statement, can serve all readers. Returns
-   NULL if the statement is in no list around the product. */
+/* Returns the statement after which a copy of tile a serves the product. This is the last statement before the product
+   that writes a, in the innermost list around the product that contains such a statement. Returns NULL if no statement
+   before the product writes a, or if a statement after it does. */
 static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int a)
 {
     for (int d = depth; d >= 0; d--) {
@@ -208,14 +211,14 @@ static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **l
             if (stmt_writes(s, a) || written_in(s->body, a)) last = s;
         if (written_in(end->next, a)) return NULL;
         while (last && last->next != end && last->next->op == LOOPS_MAP)
-            last = last->next; /* these become one statement */
+            last = last->next; /* the fuse pass merges these maps */
         if (last) return last;
     }
     return NULL;
 }
 
-/* Makes a copy of a tile in bf16. The copy has the tile's two axes, exchanged if `transposed`. Returns the copy's
-   number, or -1. */
+/* Returns the number of a copy of r's tile in two bf16 terms, or -1. An existing copy is reused. The copy has the
+   tile's two axes, exchanged if `transposed`. */
 static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct ref *r,
                      bool paired, bool transposed, const struct matrix_unit *unit)
 {
@@ -248,14 +251,15 @@ static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int
     return copy->assign[0].to.of;
 }
 
-/* A reference to a copy whose axes are the subscripts `first` and `second` of r. */
+/* Returns a reference to copy `made`: its subscripts are the subscripts `first` and `second` of r. */
 static struct ref of_copy(const struct ref *r, int made, int first, int second)
 {
     return (struct ref){.of = made, .rank = 2, .sub = {r->sub[first], r->sub[second]}};
 }
 
-/* Whether the operand can be copied. It has the axes `other` and `summed`, and must be a thread's tile, a state, or a
-   parameter whose rows are whole vectors. */
+/* Whether operand r of a product can be copied to bf16. Its array must have the axes `other` and `summed`, and must be
+   a tile that only its thread uses. `rows` says that r is the first operand. Then r may also be a state, or a parameter
+   whose last axis is a multiple of the unit's rows. */
 static bool copies(const struct loops *l, const struct ref *r, int other, int summed, bool rows,
                    const struct matrix_unit *unit)
 {
@@ -267,7 +271,7 @@ static bool copies(const struct loops *l, const struct ref *r, int other, int su
     return rows && a->kind == ARRAY_PARAM && last->source == SIZE_CONSTANT && last->extent % unit->rows == 0;
 }
 
-/* Copies the first operand, as rows along the summed axis. */
+/* Copies the first operand of the product as rows along the summed axis. Returns false if that is not possible. */
 static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int terms,
                       const struct matrix_unit *unit)
 {
@@ -288,7 +292,8 @@ static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, in
     return made >= 0;
 }
 
-/* Copies the second operand, as pairs of lanes. */
+/* Copies the second operand as pairs: two neighbours along the summed axis in each lane. Returns false if that is not
+   possible. */
 static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth,
                        const struct matrix_unit *unit)
 {
@@ -322,14 +327,14 @@ static int64_t times(int64_t extent, int64_t of)
     return (extent + of - 1) / of;
 }
 
-/* Whether the matrix unit saves more cycles than the product's copies cost. The cycle counts are above. A copy that
-   several products share counts in full. */
+/* Whether the matrix unit needs less than two thirds of the cycles that vectors need. `products` is the number of bf16
+   products for one f32 product. The cost of the copies is included in full, even if several products share them. */
 static bool gains(const struct states *x, const struct stmt *dot, struct stmt *const *loops, int depth, int products)
 {
     const struct loops *l = x->l;
     const struct matrix_unit *unit = &x->target->matrix;
-    const int64_t pairs = (int64_t)(nominal_peak(x->target, DTYPE_F32) /
-                                    2); /* of f32 that vectors multiply in a cycle */
+    /* multiply-adds of f32 on vectors in a cycle */
+    const int64_t pairs = (int64_t)(nominal_peak(x->target, DTYPE_F32) / 2);
     const int64_t rows = extent_of(l, loops, depth, dot->axes[0]), lanes = extent_of(l, loops, depth, dot->axes[1]),
                   sum = extent_of(l, loops, depth, dot->axis),
                   sums = times(rows, unit->rows) * times(lanes, unit->rows), steps = times(sum, unit->depth);
@@ -339,7 +344,7 @@ static bool gains(const struct states *x, const struct stmt *dot, struct stmt *c
     return rows > 0 && lanes > 0 && sum > 0 && 3 * on_matrix_units < 2 * rows * lanes * sum / pairs;
 }
 
-/* Pads the result to whole tiles of rows. */
+/* Pads the rows of the product's result to a multiple of the rows of a tile register. */
 static void pad_result(struct loops *l, const struct stmt *dot, const struct matrix_unit *unit)
 {
     struct array *a = &l->array[dot->assign[0].to.of];

@@ -1,17 +1,20 @@
-/* Removes the slot for a chunk's sum if one thread processes a whole head. The chunk's queries then read the carried
-   state, which has the layout of a slot. After the queries, the product that sums the chunk adds to the carried state.
-   So the state goes through the caches once for each chunk, not four times. The sums and their compensation do not
-   change, so the result has the same bits as with several threads. */
+/* Lets one thread that processes a whole head work without slots (pass/expose_state.c). The queries of a chunk read the
+   carried state itself, which has the layout of a slot. After these queries, the product that sums the chunk adds to
+   the carried state. A state thus goes through the caches once for each chunk, instead of four times. The terms and the
+   compensation of the sums do not change, so results have the same bits as with several threads. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 
-enum { SUMMED_AT_ONCE = 192 }; /* a product always sums up to this many elements in registers */
+enum { SUMMED_AT_ONCE = 192 }; /* a product sums up to this many elements in registers, in one step */
 
-/* Describes a state: the sum of a chunk, the tile that this sum is added to, the compensation of that tile, and the
-   state before the chunk, which is copied to the slot. */
+/* The tiles of one state:
+   - slot: the sum of a chunk
+   - carried: the sum of all earlier chunks, to which the slot is added
+   - compensation: the rounding error of `carried`
+   - before: a copy of `carried` from before the chunk */
 struct state {
     int slot, carried, compensation, before;
-    struct stmt *dot; /* the one product that sums a chunk, in one step; NULL: there is none */
+    struct stmt *dot; /* the product that sums a whole chunk in one step, or NULL */
 };
 
 struct folding {
@@ -26,14 +29,17 @@ static struct stmt *window_of(struct stmt *s)
     return s;
 }
 
-/* Returns the operand that the assignment copies, or -1 if the assignment is not a copy. */
+/* Returns the array that assignment a copies, or -1 if a is not a copy. */
 static int taken(const struct stmt *s, const struct assign *a)
 {
     return a->expr->op == EXPR_OPERAND ? s->operand[a->expr->integer].of : -1;
 }
 
-/* Recognises a statement that folds one or more states: before = carried; carried += slot, compensated;
-   slot = before. */
+/* Reads a statement that folds states, and adds the states to x. Returns false if s is none. For each state, s has
+   three assignments:
+   - before = carried
+   - carried += slot, with compensation
+   - slot = before */
 static bool read_fold(struct folding *x, const struct stmt *s)
 {
     if (s->op != LOOPS_MAP || s->assigns % 3) return false;
@@ -58,7 +64,7 @@ static bool read_folds(struct folding *x, const struct stmt *s)
     return true;
 }
 
-/* Whether the carried state has the layout of a slot. If so, queries can read the carried state instead of the slot. */
+/* Whether the carried tile has the memory layout of a slot. Queries can then read it in place of the slot. */
 static bool has_slot_layout(const struct loops *l, const struct state *state)
 {
     const struct array *slot = &l->array[state->slot], *carried = &l->array[state->carried];
@@ -68,7 +74,8 @@ static bool has_slot_layout(const struct loops *l, const struct state *state)
     return carried->dtype == slot->dtype;
 }
 
-/* Finds the products that sum a whole chunk in one step. */
+/* Finds, for each state, the product that sums a whole chunk in one step. `at_once` says that a loop around s has a
+   step of at least one chunk. */
 static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool at_once)
 {
     for (; s; s = s->next) {
@@ -84,7 +91,8 @@ static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool
     }
 }
 
-/* Removes the assignments that the products now make, and the assignments that write to slots. */
+/* Removes slots from the folds in list s: 'carried += slot' stays only for the states whose chunks no product adds to
+   `carried` directly. Returns the new list. */
 static struct stmt *without_slots(const struct folding *x, struct stmt *s)
 {
     struct stmt *first = NULL, **end = &first;

@@ -1,14 +1,16 @@
-/* Copies arrays for statements that read an array along the lanes although the array is stored along a different axis.
-   The last axis of the copy is the lanes.
+/* Copies arrays into tiles for statements that read along the lanes but find the elements stored along another axis.
+   The lanes are the last axis of the copy.
    - An input is copied outside as many loops as possible.
-   - A tile is copied just before the statement that reads the tile.
-   - Inputs of 16-bit elements are always copied, whatever their order, so that each element is widened only once. */
+   - A tile is copied just before the statement that reads it.
+   - An input of 16-bit elements is also copied if the order of its axes fits, so that each element is widened only
+     once. Products of bf16 pairs, and some products for few queries, read 16-bit elements directly. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Whether whole vectors can be read: lanes are contiguous in memory, and no vector crosses the end of a row. */
+/* Whether r can be read in whole vectors: the lanes are contiguous in memory, and no vector crosses the end of a
+   row. */
 static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
     if (!ref_uses_axis(r, lane)) return true;
@@ -18,7 +20,7 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Loops over batches, heads and chunks fix their axis. */
+/* An axis that is no sequence (batches, heads, chunks) has a single index inside its loop. The tile lacks such axes. */
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
                 enum packing packing, const struct matrix_unit *unit)
 {
@@ -33,7 +35,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
                          .matrix = matrix,
                          .offset = -1,
                          .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
-    for (int pass = 0; pass < 2; pass++) /* the lanes come last */
+    for (int pass = 0; pass < 2; pass++) /* the second pass adds the lanes, as the last axis */
         for (int k = 0; k < a->rank; k++) {
             bool fixed = false;
             int64_t extent = l->module->axis[a->axes[k]].extent;
@@ -46,7 +48,8 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
             tile.axes[tile.rank] = a->axes[k];
             tile.extent[tile.rank++] = a->axes[k] == lane ? lane_extent : extent;
         }
-    int outer = 0; /* the innermost loop over one of its axes, or that threads share: a tile belongs to one thread */
+    /* the innermost loop that runs over an axis of the array or is parallel, because each thread has its own tile */
+    int outer = 0;
     for (int f = 0; f < depth; f++) {
         if (loops[f]->parallel) outer = f;
         for (int k = 0; k < a->rank; k++)
@@ -72,7 +75,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     return made;
 }
 
-/* Redirects an operand of a statement to a copy of its array. */
+/* Makes operand *r of a statement read a copy of its array in the type of sums. */
 static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
 {
     const struct ref old = *r;
@@ -84,8 +87,8 @@ static void read_copy(struct loops *l, struct stmt **loops, int depth, struct re
             if (from->axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
 }
 
-/* Redirects an operand to a copy of its tile. The copy has only the axes that the statement runs over, with the lanes
-   as the last axis. Returns the statement that makes the copy. */
+/* Makes operand *r of statement s read a transposed copy of its tile. The copy has only the axes that s runs over, with
+   the lanes last. Returns the statement that makes the copy. */
 static struct stmt *read_transposed(struct loops *l, const struct stmt *s, struct ref *r, int lane)
 {
     const struct array *a = &l->array[r->of];
@@ -112,8 +115,8 @@ static struct stmt *read_transposed(struct loops *l, const struct stmt *s, struc
     return copy;
 }
 
-/* Whether the array has rows of several heads. A product assumes equal distances between rows, which such rows do not
-   have. */
+/* Whether the array has an axis of rows, which are the queries of several heads (pass/few_queries.c). The rows of an
+   input are not at equal distances in memory, but a product needs equal distances. */
 static bool of_rows(const struct loops *l, const struct array *a)
 {
     bool rows = false;
@@ -121,8 +124,8 @@ static bool of_rows(const struct loops *l, const struct array *a)
     return rows;
 }
 
-/* Whether a product has so few rows, and operands so evenly stored along its sum, that inner products of vectors are
-   cheaper than a copy with the lanes last. */
+/* Whether the product's second operand is not copied because inner products of vectors are cheaper. This is so for few
+   queries, if both operands are contiguous along the summed axis and this axis has whole vectors. */
 static bool along_sum(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT) return false;
@@ -134,8 +137,8 @@ static bool along_sum(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Whether a product with few rows adds 16-bit values that are stored along the lanes. Such a product widens the values
-   without a copy. */
+/* Whether the product widens its second operand itself, so that no copy is needed. This is so for few queries, if the
+   operand is an input stored along the lanes. */
 static bool widens(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT || s->operands != 2) return false;
@@ -147,8 +150,8 @@ static bool widens(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* First makes the copies for the lanes, then the copies that widen elements. A copy that widens can read a copy for the
-   lanes. */
+/* Makes the copies for a list of statements. With `widening` unset, makes the copies that change the order of the axes.
+   With `widening` set, makes the copies of 16-bit elements in the type of sums, which can read the first copies. */
 static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool widening)
 {
     struct loops *l = c->loops;
@@ -173,7 +176,7 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
                 continue;
             }
             if (k == 1 && (along_sum(c, s) || (widening && narrow && widens(c, s)))) continue;
-            const bool vectors = extent && ref_uses_axis(r, lane); /* else the copy keeps the order of the axes */
+            const bool vectors = extent && ref_uses_axis(r, lane); /* if unset, the copy keeps the order of the axes */
             if (widening && narrow)
                 read_copy(l, loops, depth, r, vectors ? lane : -1, vectors ? extent : 0);
             else if (!widening && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {

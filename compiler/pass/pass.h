@@ -1,61 +1,80 @@
-/* The passes and the pipeline that runs them. */
+/* The passes, and the pipeline that runs them. Terms in the files of this folder:
+   - product: a CONTRACT of the graph, or the DOT statement that computes it. Its elements are sums over one axis, sum
+     over k of a[i][k] * b[k][j].
+   - quadratic form: a program that computes a weight for every pair of query and key.
+   - linear form: a program that replaces most pairs by features of queries and of keys (pass/separate).
+   - chunk: a fixed number of neighbouring keys.
+   - state: a sum over keys in a linear form. The sum over one chunk is stored in the chunk's slot. Then the slot is
+     folded (added) into the carried state, which is the sum over earlier chunks (pass/lower).
+   - region: the points that a condition `where` selects, usually pairs of query i and key j. A sum covers only its
+     region.
+   - lane axis: the axis that runs along the vector lanes, usually the queries.
+   - stream axis: the sequence that is summed over tile by tile, usually the keys (struct roles).
+   - nest: the loops over the axes of one MAP statement.
+   - as stored: elements that are read from an input, without a computation or a change of type. */
 #ifndef ATTNC_PASS_H
 #define ATTNC_PASS_H
 
 #include "../schedule/schedule.h"
 
-/* Whether the passes may use products of bf16 in the quadratic form for many queries. The factors are elements as
-   stored, or weights rounded to bf16. (pass/bf16_pairs.c) */
+/* Returns whether products may multiply pairs of bf16. This holds for a quadratic form in bf16, except the one for few
+   queries, on a target that has such instructions. The operands are inputs as stored, or weights rounded to bf16.
+   (pass/bf16_pairs.c) */
 bool multiplies_bf16(const struct compilation *c);
-/* Whether the passes may compute products of bf16 in the quadratic form on matrix units. (pass/bf16_pairs.c) */
+/* Returns whether products of bf16 pairs in the quadratic form may run on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_tiles(const struct compilation *c);
-/* Whether the passes may use matrix units in the linear form, forward and for gradients. (pass/bf16_pairs.c) */
+/* Returns whether products of a linear form, forward or for gradients, may run on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_states(const struct compilation *c);
-/* In the functions below, `unit` is the target's matrix unit. It is NULL if products do not use a matrix unit. */
-/* Whether a region selects keys periodically. The residues pass gives such keys separate loops. (pass/residues.c) */
+/* Returns whether the region selects stream indices periodically, such as every fourth key. The residues pass gives
+   such keys separate loops. (pass/residues.c) */
 bool region_repeats(struct module *m, const struct expr *where, int lane_axis, int stream_axis);
-/* Returns e * by. If e has a constant factor, `by` is merged into that factor. (pass/stabilise.c) */
+/* Returns an expression equal to e * by. Sums are scaled term by term, and a constant factor in e absorbs `by`: for e =
+   x*3+y and by = 2, returns x*6+y*2. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
-/* Merges equal values, moves each map that is used once into its user, and removes unused values. (pass/simplify.c) */
+/* Merges equal values, inlines each map that only one map uses, and removes unused values. (pass/simplify.c) */
 void simplify_graph(struct graph *g);
-/* Limits loops to the indices that their regions can reach. `l` holds the loops of c, or a copy of these loops.
+/* Narrows the bounds of loops to the indices that the loops' regions can contain. `l` holds the loops of c, or a copy.
    (pass/bound.c) */
 void bound_loops(const struct compilation *c, struct loops *l);
-enum { MAX_LOOPS = 12 }; /* loops around one statement */
-/* packed_tile returns a tile that holds a copy of array `from`. (pass/pack.c)
-   - If the copy does not exist, packed_tile makes the copy at the start of the body of one of `loops`. This is the
-     innermost loop that runs over an axis of the array or is shared by threads.
-   - The tile's last axis is `lane`, with extent `lane_extent`. If `lane` is -1, the axes keep their order. */
+enum { MAX_LOOPS = 12 }; /* the maximum number of nested loops around a statement */
+/* Returns the number of a tile that holds a copy of array `from`. (pack.c) `loops` holds the `depth` loops around the
+   reader of the copy, outermost first.
+   - An existing copy is reused. A new copy is made at the start of a loop's body: the innermost of `loops` that runs
+     over an axis of the array or is parallel.
+   - The tile's last axis is `lane`, with extent `lane_extent`. If `lane` is -1, the axes keep their order.
+   - `unit` is the matrix unit whose operand the tile is, or NULL. */
 enum packing {
-    PACK_NUMBERS,      /* in the type of sums */
+    PACK_NUMBERS,      /* numbers in the type of sums (f32 for bf16 and f16) */
     PACK_PAIRS,        /* pairs of bf16 along the first axis */
     PACK_MATRIX_PAIRS, /* pairs of bf16, for matrix units */
     PACK_MATRIX_ROWS   /* rows of bf16, for matrix units */
 };
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
                 enum packing packing, const struct matrix_unit *unit);
-/* These round a tile's extents up to sizes that matrix units take. (pass/matrix_operands.c) */
+/* Round the extents of a tile up to the register sizes of matrix unit `unit`: for an operand of a product, and for the
+   product's result. (pass/matrix_operands.c) */
 void pad_matrix_operand(struct array *a, const struct matrix_unit *unit);
 void pad_matrix_result(struct array *a, const struct matrix_unit *unit);
-/* Moves the constant factor of a matrix product into the statements that read the product. */
+/* Removes the statement after product `dot` if it only multiplies the product by a positive constant. The statements
+   that read the result then multiply by the constant. (pass/matrix_operands.c) */
 void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *unit);
-/* These let a product read copies of its operands. They return false if the product is left unchanged.
-   (pass/bf16_pairs.c)
-   - pair_inputs: a product of two inputs then reads pairs of elements as stored.
-   - pair_weights: *at is the product of values with a tile of weights. The product then reads rounded copies, which
-     are made before the product. `any` says that weights may be negative. */
+/* Make a product of bf16 read copies of its operands. `unit` is the matrix unit for the product, or NULL for vectors.
+   Both return false, and change nothing, if the product must stay as it is. (pass/bf16_pairs.c)
+   - pair_inputs: `dot` multiplies two inputs. The second is copied as pairs of elements as stored.
+   - pair_weights: the product at *at, in the list `body`, multiplies values with a tile of weights. Both are copied,
+     the weights rounded to bf16. `any` allows weights that may be negative. */
 bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit);
 bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
                   const struct matrix_unit *unit, bool any);
-/* Pads a tile's last axis to a multiple of `lanes`. Returns the tile's size in bytes, a multiple of 64.
+/* Pads the tile's last axis to a multiple of `lanes` elements. Returns the tile's size in bytes, a multiple of 64.
    (pass/allocate.c) */
 int64_t padded_tile(struct array *array, int64_t lanes);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
     enum pass_level level;
-    bool cleanup;                                /* runs whenever a pass requires what it establishes */
-    unsigned requires, establishes, invalidates; /* properties of the program, as bits */
+    bool cleanup;                                /* runs when a pass requires a property that it establishes */
+    unsigned requires, establishes, invalidates; /* sets of PROPERTY_…, as bits */
     void (*run)(struct compilation *c);
 };
 #define PASS(name, ...) void pass_##name(struct compilation *c);
@@ -64,15 +83,15 @@ struct pass {
 extern const struct pass passes[];
 extern const int pass_count;
 
-/* The driver calls the hook after every pass. The hook returns false to stop the pipeline. */
+/* Called after every pass. Returns false to stop the pipeline. */
 typedef bool pass_hook(const struct compilation *c, const struct pass *pass, void *user);
-/* Runs the pipeline and verifies the program after every pass. `hook` may be NULL. Returns false after an error, which
-   has been reported, or if the hook stopped the pipeline. */
+/* Runs the pipeline on c and verifies the program after every pass. `hook` may be NULL. Returns false if the hook
+   stopped the pipeline, or after an error, which has been reported. */
 bool passes_run(struct compilation *c, pass_hook *hook, void *user);
-/* Runs the given passes as passes_run runs the pipeline. Reports an error if a pass requires a property that neither an
-   earlier pass nor a clean-up establishes. */
+/* Works like passes_run, but runs the `count` passes at `pass`. Reports an error if a pass requires a property that
+   neither an earlier pass nor a clean-up establishes. */
 bool passes_run_these(const struct pass *pass, int count, struct compilation *c, pass_hook *hook, void *user);
-/* Prints what each pass does, requires, establishes and invalidates, for --passes. */
+/* Prints, for --passes, the text and the required, established and invalidated properties of each pass. */
 void passes_print(struct text *out);
 
 #endif

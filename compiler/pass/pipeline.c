@@ -1,6 +1,6 @@
-/* The pass driver runs the passes in the order of pipeline.def. A clean-up runs when a pass requires a property that
-   the clean-up establishes. The driver checks that each pass has the properties that it requires, and that no pass
-   changes the result of an earlier pass. It verifies the program after every pass. */
+/* Runs the passes in the order of pipeline.def, and clean-ups when a pass requires them. Checks
+   - before each pass, that the required properties hold;
+   - after each pass, that the program is valid, and that the pass changed no result of another pass. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -15,7 +15,7 @@ enum property {
 
 static const struct property_row {
     const char *name, *result, *says;
-    size_t at, bytes; /* of the result in struct compilation */
+    size_t at, bytes; /* offset and size of the result in struct compilation */
 } properties[] = {
 #define PROPERTY(name, result, says) \
     {#name, #result, says, offsetof(struct compilation, result), sizeof((struct compilation *)0)->result},
@@ -40,7 +40,7 @@ struct pipeline {
     const struct pass *pass;
     int count;
     struct compilation *c;
-    unsigned holds; /* properties, as bits */
+    unsigned holds; /* the properties that hold now, as bits */
     pass_hook *hook;
     void *user;
 };
@@ -51,13 +51,14 @@ static bool internal_error(const struct pipeline *x, const char *format, const c
     return false;
 }
 
-/* Graphs and loops are rewritten in place; all other results are structs of numbers and pointers. */
+/* Whether the property is about the graph or the loops, which any pass may change. All other results are structs that
+   only the pass that establishes the property may change. */
 static bool is_rewritten(const struct property_row *p)
 {
     return p->at == offsetof(struct compilation, graph) || p->at == offsetof(struct compilation, loops);
 }
 
-/* The result of another pass that the pass has changed, or NULL. */
+/* Returns the name of a result that the pass changed although it does not establish its property, or NULL. */
 static const char *changed(const struct pass *pass, const struct compilation *before, const struct compilation *after)
 {
     for (int p = 0; p < PROPERTIES; p++) {
@@ -88,7 +89,8 @@ static bool run_pass(struct pipeline *x, const struct pass *pass)
     return !x->hook || x->hook(c, pass, x->user);
 }
 
-/* Runs the clean-ups that establish required properties that do not hold. */
+/* Makes the required properties hold: runs the clean-ups that establish missing properties. Reports an error if a
+   property is still missing. `user` is the pass that requires the properties. */
 static bool provide(struct pipeline *x, unsigned required, const char *user)
 {
     for (int k = 0; k < x->count; k++)

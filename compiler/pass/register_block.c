@@ -1,5 +1,5 @@
-/* Chooses how much of a computation is in registers at a time: the size of the block of sums for a product, and the
-   number of vectors for a map. */
+/* Chooses how many results the emitted code keeps in vector registers at a time: the block of accumulators of a product
+   (rows times vectors), and the number of vectors that a map computes together. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 

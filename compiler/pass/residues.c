@@ -1,10 +1,14 @@
-/* Changes loops over keys whose region selects only a few keys of every period. The loop becomes several loops: one for
-   the terms of the region without a period, and one for each period. The loop for a period visits only the keys that
-   the period selects.
-   - The keys may move with the query (a dilated window, the neighbours of a pixel). Then queries one period apart can
-     share a tile, because they see the same keys of a period.
-   - A long run of keys becomes a tile; shorter runs are processed residue by residue.
-   - The pass compares several plans, and takes the plan whose loops visit the fewest keys. */
+/* Splits a loop over keys if its region selects only a few keys of every period. Terms:
+   - period, phase, run: a loop with a period visits the keys j with floormod(j - phase, period) < run. A residue is one
+     value of floormod(j - phase, period).
+   - term: a conjunction of conditions. The region is a union of terms.
+   - share: one of the new loops, with the terms that it covers. All terms without a period share one loop. Each
+     distinct period gets another loop, which visits only the keys that the period selects.
+   - plan: a way to split the loop. The pass estimates several plans and takes the cheapest.
+   - along: the phase may move with the query (a dilated window, the neighbours of a pixel). Queries one period apart
+     then see the same keys. A plan with `along` puts such queries into one tile.
+   - apart: in a loop that is `apart`, a tile holds keys one period apart, one residue after the other. In all other
+     loops, a tile holds neighbouring keys. Loops with a run below LONG_RUN are apart. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -13,12 +17,11 @@
 #include <string.h>
 
 enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN = 16, MIN_TILE = 16 };
-/* Plans are compared for sequences of at least PERIODS periods. A tile costs more than its pairs, because its products
-   are short: a tile of keys costs as much as TILE_OF_KEYS additional keys, a tile of queries as much as TILE_OF_QUERIES
-   additional queries. */
+/* The costs of plans are estimated for a sequence of at least LENGTH tokens and PERIODS periods. A tile has a fixed
+   cost: TILE_OF_KEYS additional keys for a tile of keys, TILE_OF_QUERIES additional queries for a tile of queries. */
 enum { LENGTH = 8192, HEADS = 8, PERIODS = 128 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 4;
-/* Tiles are only shortened if the cost falls below this share. */
+/* A plan with shorter tiles of queries must cost less than this share of the best plan's cost so far. */
 static const double CLEAR_GAIN = 0.9;
 
 /* ---- the region as a union of conjunctions ---- */
@@ -33,7 +36,7 @@ struct terms {
     struct term term[MAX_REGION_TERMS];
 };
 
-/* Returns the negation of e, with NOT as far inside as possible. */
+/* Returns NOT e, with NOT moved inside AND, OR and comparisons. 'not (a and b < c)' becomes 'not a or c <= b'. */
 static const struct expr *negated(struct module *m, const struct expr *e)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
@@ -45,14 +48,14 @@ static const struct expr *negated(struct module *m, const struct expr *e)
     case EXPR_NE: return expr_make(m, e->op == EXPR_EQ ? EXPR_NE : EXPR_EQ, a, b, NULL);
     case EXPR_LE:
     case EXPR_LT:
-        if (a->type == TYPE_REAL || b->type == TYPE_REAL) break; /* one may be NaN */
+        if (a->type == TYPE_REAL || b->type == TYPE_REAL) break; /* not for reals, which may be NaN */
         return expr_make(m, e->op == EXPR_LE ? EXPR_LT : EXPR_LE, b, a, NULL);
     default: break;
     }
     return expr_make(m, EXPR_NOT, e, NULL, NULL);
 }
 
-/* False if there is no room. */
+/* Adds t to the terms. Returns false if there are MAX_REGION_TERMS already. */
 static bool add_term(struct terms *all, const struct term *t)
 {
     if (all->count == MAX_REGION_TERMS) return false;
@@ -69,7 +72,8 @@ static bool conjoin(struct term *t, const struct expr *e)
     return true;
 }
 
-/* Intersects every term of `all` with the expression. */
+/* Intersects every term with the condition e. A disjunction splits each term in two. Returns false if there are too
+   many terms or conditions. */
 static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 {
     if (e->op == EXPR_INT) {
@@ -94,14 +98,15 @@ static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* Describes a loop over keys. The loop visits the keys of one period, or all keys if the loop has no period. */
+/* One of the loops over keys that a plan makes. The loop visits the keys selected by `of`, or all keys if `of` is not
+   periodic. */
 struct share {
     struct period of;
-    uint32_t terms; /* as bits */
+    uint32_t terms; /* the terms that it covers, as bits */
 };
 
 struct plan {
-    bool along; /* the queries of a tile are one period apart */
+    bool along; /* the queries of a tile are `stride` apart; else they are neighbours */
     int64_t stride;
     int64_t tile_q;
     int shares;
@@ -115,8 +120,11 @@ static int64_t common_multiple(int64_t a, int64_t b)
     return c;
 }
 
-/* Returns the period of a loop. If the queries of a tile are neighbours, each query sees different keys, and the loop
-   visits the keys of all queries. */
+/* Returns the period of the loop for a term with period p. `along` and `tile_q` are those of the plan.
+   - If `along`: the period of queries that see the same keys, if p has one.
+   - Otherwise, if the phase moves with the query: the run grows by tile_q - 1, so that the loop visits the keys of all
+     queries of a tile.
+   - If the run covers more than three quarters of the period, the result has no period. */
 static struct period taken(const struct period *p, bool along, int64_t tile_q)
 {
     struct period made = *p;
@@ -134,11 +142,11 @@ static struct period taken(const struct period *p, bool along, int64_t tile_q)
     return made;
 }
 
-/* False if no loop would have a period. */
+/* Fills in the plan. Returns false if none of its loops would have a period, or its stride would be too large. */
 static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struct plan *plan)
 {
     *plan = (struct plan){.along = along, .stride = 1, .tile_q = tile_q};
-    for (int iteration = 0; iteration < 2; iteration++) /* terms without a period come first */
+    for (int iteration = 0; iteration < 2; iteration++) /* first the terms without a period */
         for (int k = 0; k < all->count; k++) {
             const struct period *own = &all->term[k].period, p = taken(own, along, tile_q);
             if ((p.periodic != 0) != (iteration == 1) || (own->periodic && own->run == 0)) continue;
@@ -158,8 +166,8 @@ static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struc
     return periods && (!along || plan->stride > 1);
 }
 
-/* Returns the condition that a term must still test for the keys of its loop. The condition also excludes keys that an
-   earlier loop has visited. */
+/* Returns the condition under which loop `share` must process a key for the term. The condition omits what the loop's
+   period implies. It excludes keys that an earlier loop has processed. */
 static const struct expr *remaining_condition(struct module *m, const struct terms *all, const struct plan *plan,
                                               int share, int term)
 {
@@ -173,7 +181,7 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
         for (int other = 0; other < all->count; other++) {
             if (!(plan->share[before].terms >> other & 1)) continue;
             bool apart = false;
-            const struct expr *also = expr_int(m, 1); /* the conditions of the other term that this one lacks */
+            const struct expr *also = expr_int(m, 1); /* conditions of term `other` that are not conditions of t */
             for (int k = 0; k < all->term[other].conditions; k++) {
                 bool said = false;
                 for (int n = 0; n < t->conditions; n++) said |= t->condition[n] == all->term[other].condition[k];
@@ -188,13 +196,14 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
 
 /* ---- loops ---- */
 
-/* Copies a loop's statements for another region. Tiles that only these statements use are copied too. */
+/* Describes a copy of a loop's statements. The copy has region `to` in place of region `from`. Tiles that only these
+   statements use (`own`) are replaced by new tiles. */
 struct copying {
     struct loops *l;
     const struct expr *from, *to;
     int arrays;
     bool *own;
-    int *tile; /* for each array: the array's copy, or the array itself */
+    int *tile; /* for each array: its replacement in the copy, which may be the array itself */
 };
 
 static struct ref copied_ref(const struct copying *x, struct ref r)
@@ -221,7 +230,7 @@ static struct stmt *copy_body(const struct copying *x, const struct stmt *s)
             nothing &= a->fold == FOLD_SET && a->expr && a->expr->op == EXPR_OPERAND &&
                        ref_equal(&copy->operand[a->expr->integer], &a->to);
         }
-        if (nothing) continue; /* it set elements to themselves, as all are in the region */
+        if (nothing) continue; /* drops a map that only masked; all elements are in the region */
         *end = copy;
         end = &copy->next;
     }
@@ -251,7 +260,7 @@ static void new_tiles(struct copying *x)
     }
 }
 
-/* The place `at` of a loop over keys, and the loop over queries around it. */
+/* A loop over keys, *at, and the loop over queries around it. */
 struct place {
     struct stmt *queries, **at;
 };
@@ -310,7 +319,8 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
     p->queries->apart = true;
 }
 
-/* The cost of the loops, in pairs. */
+/* Returns the estimated cost of the plan in pairs of query and key. If `plan` is NULL, returns the cost of the present
+   loops. */
 static double cost_of(const struct compilation *c, const struct terms *all, const struct plan *plan)
 {
     struct loops *const tried = loops_copy(c->loops);
@@ -326,7 +336,7 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     double cost = 0;
     for (int k = 0; k < all->count; k++)
         if (PERIODS * all->term[k].period.period > length) length = PERIODS * all->term[k].period.period;
-    for (int divisor = 1; divisor <= 2; divisor++) { /* a mask may end somewhere, so half the length is tried too */
+    for (int divisor = 1; divisor <= 2; divisor++) { /* half the length too, because a mask may end at a position */
         const int64_t n = length / divisor;
         count_visits(tried, &(struct problem_size){1, HEADS, 1, n, n}, NULL, &visited);
         cost += visited.pairs + TILE_OF_KEYS * visited.tiles;
@@ -334,9 +344,8 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     return cost * (1 + TILE_OF_QUERIES / tile);
 }
 
-/* Splits a term into a term for queries at or after key 0 and a term for queries before key 0. Splits only a term that
-   has more periodic conditions for queries at or after key 0. Queries before key 0 exist if there are more queries than
-   keys. */
+/* Splits term t by the position p of the query: a term for p >= 0 and a term for p < 0, which exists if there are more
+   queries than keys. The split is made only if it makes more conditions periodic for p >= 0. */
 static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, struct terms *all, struct term *t)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
@@ -357,10 +366,11 @@ static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, s
     *t = after;
 }
 
-/* Finds the terms of the region. Returns true if a term has a period. */
+/* Finds the terms of the region and their periods. Returns true if a term has a period, and false if the region cannot
+   be split into terms. */
 static bool find_terms(struct module *m, const struct expr *where, int lane_axis, int stream_axis, struct terms *all)
 {
-    /* blocks drawn at random, and tiles that share an id, have neighbouring keys */
+    /* blocks drawn at random and ids select runs of neighbouring keys, which have no period */
     if (expr_has(where, EXPR_DRAWN) || expr_reads_ids(where)) return false;
     all->count = 1;
     if (!multiply(m, all, where)) return false;
@@ -386,7 +396,7 @@ void pass_residues(struct compilation *c)
     if (!find_place(m, &c->loops->body, NULL, &p)) return;
     struct terms *all = arena_alloc(m->arena, sizeof *all);
     if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
-    /* only one loop over all queries can regroup them, or have shorter tiles */
+    /* queries are only regrouped, or put into shorter tiles, if a single loop runs over all of them */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) &&
                  p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
     int64_t tile_q = p.queries->step,

@@ -1,7 +1,7 @@
 /* Simplifies the graph:
-   - Equal values are merged.
-   - A map that is used once moves into the map or sum that uses the map. Maps over rows do not move into pairs.
-   - Unused values are removed. */
+   - Merges equal values.
+   - Inlines a map into the map that uses it, if that is the only use and no costly work is repeated.
+   - Removes unused values, unused operands, and maps that only copy. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -21,8 +21,8 @@ static void merge_equal(struct graph *g)
         }
 }
 
-/* Whether subscripts can be replaced one axis at a time. This is correct only if no replacement contains an axis that
-   is itself replaced later. */
+/* Whether r reads `inner` at the INDEX of each axis of `inner`. Inlining replaces subscripts axis by axis, which is
+   wrong if a replacement contains an axis that is replaced later. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
     for (int a = 0; a < inner->rank; a++)
@@ -30,7 +30,7 @@ static bool plain(const struct ref *r, const struct value *inner)
     return true;
 }
 
-/* Whether e applies a function, such as a logarithm, to an operand. */
+/* Whether e applies a costly function, such as a logarithm, to an operand. */
 static bool takes_function(const struct expr *e)
 {
     bool takes = expr_effort(e->op) == EFFORT_FUNCTION && expr_has(e, EXPR_OPERAND);
@@ -38,8 +38,10 @@ static bool takes_function(const struct expr *e)
     return takes;
 }
 
-/* Whether a map would be computed more often after a move. This happens if a row's map is computed for every element of
-   a second sequence, or a function is computed for every element of the row. */
+/* Whether inlining `inner` into `user` would repeat costly work. Repeating a map is cheap if it has no operands, or one
+   operand and only cheap operations. Otherwise, work is repeated if `user` has
+   - a sequence axis that `inner` lacks: the number for a row would be computed again for every pair; or
+   - a constant axis that `inner` lacks, and `inner` applies a costly function to an operand. */
 static bool repeats(const struct graph *g, const struct value *user, const struct value *inner)
 {
     const bool slow = takes_function(inner->expr);
@@ -66,13 +68,14 @@ static bool inline_single_uses(struct graph *g)
                 continue;
             if (!graph_inline(g, &g->value[v], k, inner)) continue;
             changed = true;
-            k = -1; /* operands have moved */
+            k = -1; /* inlining renumbers the operands: start again */
         }
     }
     return changed;
 }
 
-/* Removes operands that folding left unused; the others keep their order. */
+/* Removes operands that the expression of a map does not use, for example after constant folding. The remaining
+   operands keep their order. */
 static void drop_unused_operands(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {
@@ -92,7 +95,7 @@ static void drop_unused_operands(struct graph *g)
     }
 }
 
-/* Replaces a map that only repeats its operand by the operand. An output stays a map. */
+/* Makes the users of a map that only copies its operand read the operand directly. An output stays a map. */
 static void drop_identities(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {

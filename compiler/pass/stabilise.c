@@ -1,20 +1,21 @@
-/* Keeps sums of exponentials from overflowing. If weights have a factor exp(l) and l is large, a sum of weights
-   overflows, although quotients of such sums do not. This pass computes 2^-M times the sum instead, where M is the
-   maximum of l over the sum's region, and l is in powers of two.
-   - A map over such sums keeps track of the exponents of its terms. The map brings added terms to the larger exponent,
-     and multiplies its result by the power of two that does not cancel.
-   - A sum over run-time axes is marked as relative to M. Such a sum can be accumulated while M still grows (the online
+/* Keeps sums of exponentials and of high powers from overflowing. A sum of weights w = exp(l) overflows if l is large,
+   although quotients of such sums are ordinary numbers. The pass writes exp(l) as 2^x. It computes relative sums: sums
+   of 2^(x - M), where M is the maximum of x over the sum's region.
+   - A map over relative sums corrects its result: terms are scaled to a common M, and the result is multiplied by the
+     power 2^M that does not cancel.
+   - A sum over a run-time axis is accumulated while M still grows. Partial sums are rescaled when M changes (the online
      normaliser of Milakov and Gimelshein, 2018).
-   - M has every axis that the sums have. So a state has one maximum for each feature; with a single maximum, features
-     far below the maximum would be lost. An inner product with a state multiplies its other factor by 2^M. The maximum
-     of that factor over the features of a row is known before the inner product is summed.
-   - An inner product of two exponentials becomes a sum of exp(a + b). If the features differ widely, one of the two
-     factors would underflow otherwise.
-   - In gradients, sums over a sequence are not changed. The forward program saves values for each row that bound
-     weights that are exponentials. Features that are exponentials must each be finite.
-   - A power u^p overflows in the same way. If the degree p is so high that ordinary u overflow (analysis/powers.c), the
-     sums of a row are relative to M^p, where M is the maximum of |u|. The weights are then (u / M)^p. A linear form has
-     no u, so the pass does not change powers in a linear form. */
+   - M has all axes of its sums. A state thus has one M for each feature; a common M would lose features that are far
+     below the maximum.
+   - An inner product of features with a state becomes the sum over f of (feature[f] * 2^M[f]) * (state[f] * 2^-M[f]).
+     The first factor is an exponential, too; its maximum over f is computed before the sum.
+   - An inner product of two exponentials becomes a sum of exp(a + b). If computed separately, exp(a) or exp(b) could
+     underflow.
+   - Programs that compute gradients from saved rows keep their sums over a sequence. Their weights are divided by the
+     saved sum of the row, so the weights are bounded. Features that are exponentials must each be finite there.
+   - Powers u^p overflow for ordinary u if p is high (analysis/powers.c). Sums of such powers become relative to M^p,
+     where M is the maximum of |u|: they sum (u / M)^p. The pass does this in the quadratic form only, because states of
+     a linear form are not computed from u. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -36,7 +37,7 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
     case EXPR_MUL:
         if (e->arg[1]->op == EXPR_REAL)
             return expr_make(m, EXPR_MUL, e->arg[0], expr_real(m, e->arg[1]->real * by), NULL);
-        /* slope * distance: scale the factor that is the same along the lanes */
+        /* slope * distance: scale the slope, which is the same for all lanes */
         if (e->type == TYPE_REAL && e->arg[0]->type == TYPE_REAL && e->arg[1]->type != TYPE_REAL)
             return expr_make(m, EXPR_MUL, expr_scaled(m, e->arg[0], by), e->arg[1], NULL);
         break;
@@ -45,7 +46,7 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
     return expr_make(m, EXPR_MUL, e, expr_real(m, by), NULL);
 }
 
-/* Returns x op y. An operand that is NULL is left out. */
+/* Returns x op y, or the operand that is not NULL if x or y is NULL. */
 static const struct expr *joined(struct module *m, enum expr_op op, const struct expr *x, const struct expr *y)
 {
     return x && y ? expr_make(m, op, x, y, NULL) : x ? x : y;
@@ -56,8 +57,8 @@ static const struct expr *exp2_of(struct module *m, const struct expr *x)
     return expr_make(m, EXPR_EXP2, x, NULL, NULL);
 }
 
-/* Splits a product into two parts: the sum of the exponents of its exponentials, in powers of two, and the product of
-   all other factors. Each part can be NULL. */
+/* Splits the product e into 2^exponent * others. The exponent is the sum of the exponents of all exponential factors,
+   in base 2. A part without factors stays NULL. */
 static void split_exponentials(struct module *m, const struct expr *e, const struct expr **exponent,
                                const struct expr **others)
 {
@@ -71,8 +72,8 @@ static void split_exponentials(struct module *m, const struct expr *e, const str
         *others = joined(m, EXPR_MUL, *others, e);
 }
 
-/* Whether an exponent is relative to the logarithm of its row's sum, which is computed or given. Such an exponent is at
-   most 0, except for weights above 1. */
+/* Whether the exponent has the form x - L, where L is the logarithm of the sum of a row. L is recognised by two facts:
+   it has fewer axes than v, and it is an input or contains a logarithm. exp(x - L) needs no maximum. */
 static bool is_normalised(const struct graph *g, const struct value *v, const struct expr *exponent)
 {
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
@@ -80,8 +81,8 @@ static bool is_normalised(const struct graph *g, const struct value *v, const st
     return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
 }
 
-/* Returns the exponent of a map's value. Returns NULL if the value has no exponential factor that must be relative to a
-   maximum. */
+/* Splits the expression of map v into 2^exponent * others and returns the exponent. Returns NULL if v is no map, has no
+   exponential factor, or has a normalised exponent (see is_normalised). */
 static const struct expr *exponent_of(const struct graph *g, int v, const struct expr **others)
 {
     const struct expr *exponent = NULL;
@@ -90,15 +91,16 @@ static const struct expr *exponent_of(const struct graph *g, int v, const struct
     return exponent && is_normalised(g, &g->value[v], exponent) ? NULL : exponent;
 }
 
-/* ---- first, exponents become values ---- */
+/* ---- exponents become separate values ---- */
 
-/* Whether `operand` is a factor of the product e. */
+/* Whether `operand` is a factor of e: 'b' is a factor of (a * b) * c. */
 static bool is_factor(const struct expr *e, const struct expr *operand)
 {
     return e == operand || (e->op == EXPR_MUL && (is_factor(e->arg[0], operand) || is_factor(e->arg[1], operand)));
 }
 
-/* Writes maps that multiply by an exponential as exp2 of a value, times the other factors. */
+/* Prepares exponential maps. If a user multiplies by a map 2^x * others, x becomes a separate value, which the map
+   reads. Then maps that multiply by an exponential map compute the exponential themselves (the map is inlined). */
 static void write_out(struct graph *g)
 {
     struct module *m = g->module;
@@ -132,7 +134,8 @@ static void write_out(struct graph *g)
         }
 }
 
-/* If a sum reads an exponential map with other names for its axes, it reads a map with those names. */
+/* Makes every sum read exponential maps at the map's own axes. For example, if a sum reads map a over [i f] as a[j f],
+   the pass inserts a copy of a over [j f], which the sum reads. */
 static void rename_axes(struct graph *g)
 {
     for (int v = 0; v < g->values; v++)
@@ -157,7 +160,8 @@ static void rename_axes(struct graph *g)
         }
 }
 
-/* Inner products, over one constant axis, of two exponentials that both vary along it become sums of exponentials. */
+/* Rewrites the sum over f of exp(a[f]) * exp(b[f]) as the sum over f of exp(a[f] + b[f]). The product must sum over one
+   constant axis f, and both factors must vary along f. */
 static void open_products(struct graph *g)
 {
     struct module *m = g->module;
@@ -199,26 +203,26 @@ static void open_products(struct graph *g)
 }
 
 /* ---- expressions over relative sums ----
-   The original value is e * 2^exponent, or e * exponent^degree if the degree is not 0. If the exponent is NULL, the
-   original value is e. */
+   struct power describes a value that is relative to an exponent. The value is e * 2^exponent, or e * exponent^degree
+   if the degree is not 0. If `exponent` is NULL, the value is e. */
 
 struct scaling {
     struct module *m;
-    int64_t degree;                     /* 0: powers of two */
-    const struct expr *const *relative; /* for each operand: the operand's exponent, or NULL */
+    int64_t degree;                     /* 0: relative to powers of two */
+    const struct expr *const *relative; /* for each operand of the map: its exponent, or NULL */
     bool impossible;
 };
 struct power {
     const struct expr *e, *exponent;
 };
 
-/* 2^exponent, or exponent^degree if the degree is not 0. */
+/* Returns 2^exponent, or exponent^degree if the degree is not 0. */
 static const struct expr *raised(struct module *m, const struct expr *exponent, int64_t degree)
 {
     return degree ? expr_power(m, exponent, degree) : exp2_of(m, exponent);
 }
 
-/* The exponents of a product and of a quotient of powers. */
+/* Return the exponent of a product, and of a quotient, of two values with the exponents a and b. */
 static const struct expr *exponent_of_product(struct scaling *s, const struct expr *a, const struct expr *b)
 {
     return joined(s->m, s->degree ? EXPR_MUL : EXPR_ADD, a, b);
@@ -230,7 +234,7 @@ static const struct expr *exponent_of_quotient(struct scaling *s, const struct e
     return expr_make(s->m, s->degree ? EXPR_DIV : EXPR_SUB, a ? a : expr_real(s->m, s->degree ? 1 : 0), b, NULL);
 }
 
-/* Splits a constant into p^degree, where p is a power of two, and a factor of about 1; neither rounds. */
+/* Rewrites a constant as p^degree * e, where p is a power of two and e is close to 1. Neither is rounded. */
 static void split_constant(struct scaling *s, struct power *p)
 {
     if (!s->degree || p->exponent || p->e->op != EXPR_REAL || p->e->real == 0) return;
@@ -240,7 +244,8 @@ static void split_constant(struct scaling *s, struct power *p)
     p->e = expr_real(s->m, p->e->real * exp2(-bits * (double)s->degree));
 }
 
-/* Brings a and b to a common exponent, the larger one; a constant 0 fits any. */
+/* Scales a->e and b->e so that both values have the larger of the two exponents, and returns this exponent. A constant
+   0 takes any exponent. */
 static const struct expr *agree(struct scaling *s, struct power *a, struct power *b)
 {
     if (expr_is_real(a->e, 0)) a->exponent = b->exponent;
@@ -271,13 +276,13 @@ static struct power scale(struct scaling *s, const struct expr *e)
     if (relative) switch ((int)e->op) {
         case EXPR_ABS:
         case EXPR_NEG: exponent = arg[0].exponent; break;
-        case EXPR_LOG: /* log(e * 2^x) = log(e) + x log 2 */
+        case EXPR_LOG: /* log(e * 2^x) = log(e) + x * log(2); log(e * x^p) = log(e) + p * log(x) */
             e = expr_make(s->m, EXPR_LOG, arg[0].e, NULL, NULL);
             exponent = arg[0].exponent;
             if (s->degree) exponent = expr_make(s->m, EXPR_LOG, exponent, NULL, NULL);
             exponent = expr_scaled(s->m, exponent, s->degree ? (double)s->degree : log(2));
             return (struct power){expr_make(s->m, EXPR_ADD, e, exponent, NULL), NULL};
-        case EXPR_POW: /* the root cancels the power */
+        case EXPR_POW: /* (e * x^p)^(1/p) = e^(1/p) * x; other powers of relative sums are not supported */
             s->impossible |= !s->degree || !expr_is_real(e->arg[1], 1 / (double)s->degree);
             e = expr_make(s->m, EXPR_POW, arg[0].e, e->arg[1], NULL);
             return (struct power){expr_make(s->m, EXPR_MUL, e, arg[0].exponent, NULL), NULL};
@@ -297,20 +302,20 @@ static struct power scale(struct scaling *s, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* A weight, map v, that this pass can treat.
-   - The weight has an exponential factor, or is a power that overflows, or is a multiple of a sum over constant axes
-     whose terms have an exponential factor.
-   - Only sums over one region use the weight. These sums are used only by maps. For exponentials, inner products with
-     the features of a row can also use the sums. */
+/* A weight that the pass treats, and its sums.
+   - The weight is a map: a product with an exponential factor, a high power, or a multiple of an inner sum. An inner
+     sum runs over constant axes, and its terms have an exponential factor.
+   - All users of the weight are sums over one region. The users of these sums are maps. If the weight is an
+     exponential, inner products with features (see can_scale_state) may use the sums, too. */
 struct plan {
-    int weight, inner; /* the sum over constant axes, or -1 */
-    int64_t degree;    /* the degree of a power, whose base is `exponent`; 0: the weight is an exponential */
+    int weight, inner; /* `inner`: the inner sum, or -1 */
+    int64_t degree;    /* a power: its degree, with `exponent` as its base; 0: the weight is an exponential */
     int sums, sum[MAX_OPERANDS];
-    bool running; /* the sums run over run-time axes: the maximum still grows while they do */
+    bool running; /* the sums run over run-time axes, so the maximum grows while they are computed */
     const struct expr *exponent, *others, *where;
 };
 
-/* Whether the sum runs over a run-time axis of the weight. */
+/* Whether `sum` sums over a run-time axis of the weight. */
 static bool sums_at_run_time(const struct graph *g, const struct value *sum, const struct value *weight)
 {
     for (int a = 0; a < weight->rank; a++)
@@ -319,7 +324,8 @@ static bool sums_at_run_time(const struct graph *g, const struct value *sum, con
     return false;
 }
 
-/* Finds a sum of exponential terms such that the weight is a multiple of the sum. Returns the sum's number, or -1. */
+/* Returns the inner sum of the weight (see struct plan): an operand that is a factor of the weight, is used once, and
+   sums exponential terms over constant axes. Returns -1 if there is none. */
 static int inner_sum(const struct graph *g, const struct value *weight)
 {
     for (int k = 0; k < weight->operands; k++) {
@@ -337,15 +343,14 @@ static int inner_sum(const struct graph *g, const struct value *weight)
     return -1;
 }
 
-/* Operand k of the contraction is a state. Tests whether the second operand is a map that can be multiplied by the
-   power of the state's maximum. */
+/* Whether v is an inner product of operand k, a state, with a map that can be multiplied by 2^M. */
 static bool can_scale_state(const struct graph *g, const struct value *v, int k)
 {
     return v->op == GRAPH_CONTRACT && !v->where && g->value[v->operand[1 - k].of].op == GRAPH_MAP &&
            g->value[v->operand[1 - k].of].rank < MAX_RANK;
 }
 
-/* Whether a map reads sums that are relative to powers of another degree. */
+/* Whether the map `user` also reads sums relative to powers of another degree. */
 static bool reads_others(const struct graph *g, const struct value *user, const int *maximum, int64_t degree)
 {
     for (int k = 0; k < user->operands; k++)
@@ -353,8 +358,8 @@ static bool reads_others(const struct graph *g, const struct value *user, const 
     return false;
 }
 
-/* Finds the exponent and the other factors of the weight. If the weight has no exponent, finds the base of its power.
- */
+/* Fills in `inner`, `exponent` and `others` of the plan. If the weight is a high power, `exponent` is its base. Returns
+   false if the weight has neither an exponential factor nor an inner sum nor a high power. */
 static bool find_exponent(const struct graph *g, struct plan *plan)
 {
     const struct value *weight = &g->value[plan->weight];
@@ -371,7 +376,7 @@ static bool find_exponent(const struct graph *g, struct plan *plan)
     return true;
 }
 
-/* `maximum`: as in struct stabilising. */
+/* Fills in the plan for weight v. Returns false if the pass cannot treat v. `maximum` is as in struct stabilising. */
 static bool make_plan(const struct graph *g, int v, const int *maximum, struct plan *plan)
 {
     const struct value *weight = &g->value[v];
@@ -415,10 +420,12 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
         if (trial.impossible || user->operands + 2 > MAX_OPERANDS) return false;
         divided |= result.exponent != expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
     }
-    return plan->sums > 0 && (divided || !plan->degree); /* a power that stays in the result overflows in any case */
+    /* if no map divides by M^degree, the results overflow even with relative sums */
+    return plan->sums > 0 && (divided || !plan->degree);
 }
 
-/* Finds the axes of the maximum. They are the axes of the weight, or of the region, that every sum has. */
+/* Finds the axes of the maximum M and returns their number. These are the axes that all sums have and that the weight
+   or the region has. */
 static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
 {
     const struct value *weight = &g->value[plan->weight], *first = &g->value[plan->sum[0]];
@@ -434,18 +441,18 @@ static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
 
 /* ---- the rewriting ---- */
 
-enum { OF_WEIGHT = -2 }; /* a sum over the terms of a weight, treated with the weight */
+enum { OF_WEIGHT = -2 }; /* marks an inner sum, which is rewritten together with its weight */
 
 struct stabilising {
     struct graph *g;
     struct module *m;
     int capacity;
-    int *maximum; /* for each value: the maximum that the value is relative to, -1, or OF_WEIGHT */
+    int *maximum; /* for each value: the maximum M that it is relative to, -1 for none, or OF_WEIGHT */
     int joined_map, joined_maximum,
-        joined_value; /* the last map that took in a maximum, that maximum, and the new map */
+        joined_value; /* join_state's last result: joined_value is joined_map * 2^joined_maximum */
 };
 
-/* graph_insert, which also renumbers everything that numbers values. */
+/* Inserts v as graph_insert does, and renumbers the values in x. */
 static void insert(struct stabilising *x, int at, struct value v)
 {
     graph_insert(x->g, at, v);
@@ -475,8 +482,8 @@ static struct value reduction(struct graph *g, enum fold fold, double init, int 
     return v;
 }
 
-/* Returns a map over the axes of `like` and of M. The map computes e * 2^(exponent - M), or
-   e * (exponent / M)^degree. */
+/* Returns a map that computes others * 2^(exponent - M), or others * (exponent/M)^degree. The map has the axes of
+   `like` and of M. */
 static struct value relative_map(struct stabilising *x, const struct value *like, const struct expr *exponent,
                                  int64_t degree, const struct expr *others, int maximum)
 {
@@ -490,8 +497,8 @@ static struct value relative_map(struct stabilising *x, const struct value *like
     return v;
 }
 
-/* An inner product with a state relative to M multiplies its other factor by 2^M: the sum over f of (features * 2^M)
- * (state * 2^-M). */
+/* Corrects an inner product whose operand k is a state relative to M. Its other operand, the features, is multiplied by
+   2^M: the sum over f of (feature[f] * 2^M[f]) * (state[f] * 2^-M[f]). */
 static void join_state(struct stabilising *x, int user, int k)
 {
     struct graph *g = x->g;
@@ -526,20 +533,20 @@ static void apply(struct stabilising *x, const struct plan *plan)
         insert(x, at, made);
         top = at++;
         maximum = at++;
-        /* a power's maximum is a divisor, so it is not 0 */
+        /* the maximum of a power is a divisor, so it starts above 0 */
         insert(x, maximum,
                reduction(g, FOLD_MAX, plan->degree ? (double)FLT_MIN : -DBL_MAX, rank, axes, top, plan->where));
         made = graph_value(GRAPH_MAP, weight.rank, weight.axes);
         for (int k = 0; k < weight.operands; k++) made.operand[made.operands++] = weight.operand[k];
         struct ref r = graph_ref(g, top, NULL);
-        const struct expr *exponent = plan->degree % 2 ? plan->exponent /* with its sign */
+        const struct expr *exponent = plan->degree % 2 ? plan->exponent /* an odd power keeps the sign of its base */
                                                        : expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r));
         insert(x, at, relative_map(x, &made, exponent, plan->degree, plan->others, maximum));
-    } else { /* the maximum over the terms, then over the region */
+    } else { /* M is the maximum over the inner sum's terms, and then over the region */
         const struct value sum = g->value[plan->inner], terms = g->value[sum.operand[0].of];
         const struct expr *others, *exponent = exponent_of(g, sum.operand[0].of, &others);
         made = terms;
-        if (plan->exponent) { /* the weight's exponents are added to those of the terms */
+        if (plan->exponent) { /* the weight's exponent is added to the exponent of each term */
             const struct expr *with[MAX_OPERANDS] = {NULL};
             for (int k = 0; k < weight.operands; k++)
                 if (expr_uses(plan->exponent, expr_leaf(x->m, EXPR_OPERAND, k)))
@@ -581,8 +588,8 @@ static void apply(struct stabilising *x, const struct plan *plan)
         }
 }
 
-/* Returns e times the power that e is relative to. If e selects 0 for a row without terms, the result is also 0,
-   because the exponent can be infinite. */
+/* Returns e * 2^exponent, or e * exponent^degree. If e is select(condition, 0, x), only x is multiplied: for a row
+   without terms the exponent can be infinite, and 0 times infinity is NaN. */
 static const struct expr *times_power(struct module *m, const struct expr *e, const struct expr *exponent,
                                       int64_t degree)
 {
@@ -591,8 +598,8 @@ static const struct expr *times_power(struct module *m, const struct expr *e, co
     return expr_make(m, EXPR_MUL, e, raised(m, exponent, degree), NULL);
 }
 
-/* Returns, for each operand of a map, the maximum that the operand is relative to. The maximum becomes an operand of
-   the map, too. Returns NULL if the map reads no relative sum. */
+/* Returns, for each operand of the map, the maximum M that the operand is relative to, or NULL. Each M becomes an
+   operand of the map, too. Returns NULL if the map reads no relative sum. */
 static const struct expr *const *relative_operands(struct stabilising *x, struct value *map, struct scaling *s)
 {
     const struct graph *g = x->g;
@@ -613,8 +620,8 @@ static const struct expr *const *relative_operands(struct stabilising *x, struct
     return s->relative = any ? relative : NULL;
 }
 
-/* Moves a map of sums that are relative to a power into the map's users, because the map's value can overflow. A map
-   that is an output stays. */
+/* Inlines map v into the maps that use it, because its value times M^degree can overflow. A map that is an output
+   stays. */
 static void move_into_users(struct stabilising *x, int v)
 {
     struct graph *g = x->g;
@@ -627,7 +634,8 @@ static void move_into_users(struct stabilising *x, int v)
         }
 }
 
-/* Corrects a map over relative sums. */
+/* Rewrites map v for its relative operands: if the power of M does not cancel in v, multiplies the result by that
+   power. */
 static void correct(struct stabilising *x, int v)
 {
     struct value map = x->g->value[v];
@@ -653,7 +661,8 @@ void pass_stabilise(struct compilation *c)
         int inner = c->graph->value[v].op == GRAPH_MAP ? inner_sum(c->graph, &c->graph->value[v]) : -1;
         if (inner >= 0) x->maximum[inner] = OF_WEIGHT;
     }
-    for (int rows = 0; rows < 2; rows++) /* states first: the sums of a row take in their maxima */
+    /* First the sums over run-time axes. Their maxima enter the exponents of features, so sums over features follow. */
+    for (int rows = 0; rows < 2; rows++)
         for (int v = 0; v < c->graph->values; v++) {
             struct plan plan;
             if (make_plan(c->graph, v, x->maximum, &plan) && plan.running == (rows == 0) &&

@@ -1,20 +1,20 @@
-/* Computes inner products of scaled and shifted rows from the rows as stored. A norm without weights, for example,
-   scales and shifts each row. The pass multiplies the stored rows, and scales and shifts the product afterwards:
-   <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b). Here x and y scale the rows a and b, S and T shift
-   them, and D is the rows' length. Products of stored bf16 are exact, and faster than products of f32 if the target
-   multiplies bf16. The digits that a shift cancels are lost; they are many only if the mean of a row is much larger
-   than its deviation. */
+/* Multiplies rows as stored, and scales and shifts the inner product afterwards. A norm without weights, for example,
+   scales and shifts each row. With scales x and y, shifts S and T, and rows a and b of length D:
+     <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b)
+   - Why: products of stored bf16 are exact, and faster than products of f32 if the target multiplies bf16.
+   - Accuracy: digits that a shift cancels are lost. They are many only if the mean of a row is much larger than its
+     deviation. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 struct rows {
     struct graph *g;
-    int at;  /* where the next value is inserted: before the product */
+    int at;  /* where the next value is inserted, just before the product */
     int sum; /* the axis that the product sums over */
 };
 
-/* Describes a row: the elements of an input times a constant and a scale, plus a shift. Scale and shift are values
-   without the summed axis, or -1. */
+/* Describes a row: element * constant * scale + shift, for the elements of value `input`. `scale` and `shift` are
+   values without the summed axis, or -1. */
 struct row {
     int input, scale, shift;
     double constant;
@@ -26,7 +26,7 @@ static int add(struct rows *x, struct value v)
     return x->at++;
 }
 
-/* A value over the axes of `like`, without the summed axis. */
+/* Returns an empty value with the axes of `like` except the summed axis. */
 static struct value row_value(const struct rows *x, enum graph_op op, const struct value *like)
 {
     struct value v = graph_value(op, 0, NULL);
@@ -41,7 +41,7 @@ static bool is_plain(const struct graph *g, const struct ref *r)
     return ref_equal(r, &plain);
 }
 
-/* Whether e, an expression of v, is one number a row. */
+/* Whether e, an expression of v, has one value for each row: it does not vary along the summed axis. */
 static bool is_of_row(const struct rows *x, const struct value *v, const struct expr *e)
 {
     for (int k = 0; k < v->operands; k++)
@@ -51,15 +51,15 @@ static bool is_of_row(const struct rows *x, const struct value *v, const struct 
     return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
 }
 
-/* The value `before` op e, where e is an expression of v that is one number a row; e, or -e for EXPR_SUB, if
-   `before` is -1. */
+/* Adds a value with one number for each row, and returns the new value's number. e is an expression of v. The new value
+   is 'before op e'. If `before` is -1, it is e, or -e if op is EXPR_SUB. */
 static int with_number(struct rows *x, int before, enum expr_op op, const struct value *v, const struct expr *e)
 {
     struct module *m = x->g->module;
     struct value made = row_value(x, GRAPH_MAP, v);
     if (before >= 0) made.operand[made.operands++] = graph_ref(x->g, before, NULL);
-    for (int k = 0; k < v->operands;
-         k++) { /* new operands first get numbers above all old ones, so that the two are not confused */
+    /* new operands first get numbers above all old numbers, so that no operand is replaced twice */
+    for (int k = 0; k < v->operands; k++) {
         const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
         if (!expr_uses(e, leaf)) continue;
         e = expr_replace(m, e, leaf, expr_leaf(m, EXPR_OPERAND, MAX_OPERANDS + made.operands));
@@ -75,7 +75,8 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
 
 static bool read_row(struct rows *x, int of, struct row *row);
 
-/* Reads an expression of v as a row. Adds values to the graph as needed. */
+/* Reads e, an expression of value `of`, as a row. Returns false if e is none. Adds values for the scale and the
+   shift. */
 static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *row)
 {
     const struct value v = x->g->value[of];
@@ -108,7 +109,7 @@ static bool read_row(struct rows *x, int of, struct row *row)
     return v->op == GRAPH_INPUT && !v->sums;
 }
 
-/* Adds an operand to the map. */
+/* Adds value `of` as an operand of the map. Returns the leaf that reads the operand. */
 static const struct expr *operand(const struct graph *g, struct value *map, int of)
 {
     map->operand[map->operands] = graph_ref(g, of, NULL);
@@ -120,7 +121,8 @@ static const struct expr *times(const struct graph *g, const struct expr *e, dou
     return constant == 1 ? e : expr_make(g->module, EXPR_MUL, e, expr_real(g->module, constant), NULL);
 }
 
-/* Makes the sum of the row's scaled elements. If `shifted`, the elements are also shifted. */
+/* Adds a value, the sum over the row of constant * scale * element. If `shifted`, the shift is added to each element.
+   Returns the value's number. */
 static int sum_of_row(struct rows *x, const struct row *row, bool shifted)
 {
     const struct graph *g = x->g;
@@ -166,8 +168,8 @@ static bool is_changed(const struct row *row)
     return row->scale >= 0 || row->shift >= 0 || row->constant != 1;
 }
 
-/* Whether the product multiplies rows of two sequences. Also true for rows of one sequence and a parameter, if the
-   target can multiply such operands. */
+/* Whether the product multiplies rows of two sequences, or rows of one sequence with a parameter. The second kind
+   counts only if matrix units compute it (multiplies_states). */
 static bool is_of_rows(const struct compilation *c, const struct value *v)
 {
     const struct graph *g = c->graph;
@@ -177,7 +179,8 @@ static bool is_of_rows(const struct compilation *c, const struct value *v)
     return params ? params == 1 && sequences == 1 && multiplies_states(c) : sequences == 2;
 }
 
-/* Whether the inputs have all axes of the product: a norm may depend on a head although its row does not. */
+/* Whether each axis of the product is an axis of an input. A norm may depend on a head although its row does not; the
+   product of the inputs would then lack the head. */
 static bool have_axes(const struct graph *g, const struct value *product, const struct row *a, const struct row *b)
 {
     for (int k = 0; k < product->rank; k++)

@@ -1,7 +1,9 @@
-/* Rewrites powers of a positive base whose exponent depends on positions. For example, 0.97^(i - j) becomes
-   exp2((i - j) * log2(0.97)). The logarithm is the same for all positions, so loops compute the logarithm once, in
-   double; exp2 is cheap. No accuracy is lost: the error is relative to the exponent, and a large exponent makes a small
-   weight. This pass runs after stabilise, because stabilise assumes that every exponential can overflow. */
+/* Rewrites powers of a positive base whose exponent depends on positions. For example, 0.97^(i-j) becomes
+   exp2((i-j)*log2(0.97)). The logarithm is usually loop-invariant, and is then computed once, in double.
+   - Accuracy: rounding the exponent x changes exp2(x) by a relative error of about |x| * 2^-24. If the base is below 1,
+     as for a decay, a large |x| belongs to a weight that is almost 0.
+   - Order: this pass runs after stabilise. Otherwise stabilise would make the new exponentials relative to a running
+     maximum, although such powers do not need one. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"

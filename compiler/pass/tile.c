@@ -1,10 +1,10 @@
-/* Chooses how many queries (the lanes) and keys a tile has, and how many queries share what is computed for a tile
-   of keys. The tiles of queries, keys, scores and sums share the L2 cache. */
+/* Chooses the sizes of tiles: the queries of a tile (in the lanes), the keys of a tile, and the queries whose tiles
+   share work on a tile of keys (block_q). The tiles of queries, keys, scores and sums share the L2 cache. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* Whether something is computed for every key without any query. */
+/* Whether the program computes values that depend on keys but not on queries. */
 static bool prepares_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -17,7 +17,7 @@ static bool prepares_keys(const struct graph *g, const struct roles *roles)
     return false;
 }
 
-/* Whether an output is a sum over the lanes for every point of the stream. */
+/* Whether an output is a sum over the lanes, such as dv[j], which sums over the queries in the lanes. */
 static bool sums_across(const struct graph *g, const struct roles *roles)
 {
     for (int o = 0; o < g->outputs; o++)
@@ -25,9 +25,9 @@ static bool sums_across(const struct graph *g, const struct roles *roles)
     return false;
 }
 
-/* Returns the number of keys that every query attends to if this number is known and small, and 0 otherwise. A tile of
-   more queries shares more work, but also computes more masked pairs. Masked pairs cost relatively more if each query
-   attends to few keys. */
+/* Returns the number of keys that every query attends to. Returns 0 if this number is unknown, or FEW_KEYS or more.
+   Tiles with more queries share more work, but compute more masked pairs; the masked pairs matter if queries attend to
+   few keys. */
 static int64_t few_keys(const struct graph *g, const struct roles *roles)
 {
     enum { FEW_KEYS = 2048 };
@@ -40,7 +40,7 @@ static int64_t few_keys(const struct graph *g, const struct roles *roles)
         struct ranges of_tile;
         int64_t all = 0, keys = 0;
         region_ranges(g->module, region, roles->stream, false, &of_tile);
-        for (int k = 0; k < of_tile.count; k++) { /* for a tile of one query */
+        for (int k = 0; k < of_tile.count; k++) { /* the number of keys for a tile of one query */
             const struct range *r = &of_tile.range[k];
             if (!r->from || !r->to ||
                 !known_difference(g->module, r->to, expr_replace(g->module, r->from, first, end), &keys))
@@ -52,7 +52,7 @@ static int64_t few_keys(const struct graph *g, const struct roles *roles)
     return 0;
 }
 
-/* Whether queries are multiplied with keys as stored. */
+/* Whether all products over pairs of query and key read keys from an input, and not from a computed value. */
 static bool multiplies_stored_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -66,8 +66,8 @@ static bool multiplies_stored_keys(const struct graph *g, const struct roles *ro
     return true;
 }
 
-/* Returns the size of the smallest block of queries for which a mask draws keys at random, or 0 if the mask draws
-   nothing. */
+/* A mask can draw keys at random for each block of queries. Returns the smallest such block in condition e, or 0 if e
+   draws nothing. */
 static int64_t drawn_block(struct module *m, const struct expr *e)
 {
     int64_t block = 0;
@@ -80,15 +80,15 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
     return block;
 }
 
-/* Whether the program computes rows of the result, or their saved values, from all pairs and for any number of
+/* Whether the program computes rows of the result, or saved values of rows, in the quadratic form for any number of
    queries. */
 static bool makes_rows(const struct compilation *c)
 {
     return !c->program.linear && !c->program.few && program_sums_rows(&c->program);
 }
 
-/* Whether all tiles of queries can process the same tiles of keys. This is so if queries see the same keys, except for
-   the key at which a mask ends. */
+/* Whether all tiles of queries can process the same tiles of keys. This holds if no mask draws keys at random, compares
+   ids or selects keys periodically. */
 static bool see_same_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
@@ -100,8 +100,9 @@ static bool see_same_keys(const struct graph *g, const struct roles *roles)
     return true;
 }
 
-/* Chooses short tiles, which have two vectors of queries. A mask excludes few pairs of a short tile, and all scores fit
-   the L1 cache. */
+/* Chooses short tiles, with two vectors of queries. A short tile has few masked pairs, and its scores fit the L1 cache.
+   `keys` is the number of keys of each query if it is known to be small, else 0. `shared` says that tiles share work on
+   keys. */
 static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared, int64_t *tile_q, int64_t *tile_k)
 {
     enum { SHORTEST = 16, SHARED = 256, SHORT_WINDOW = 512 };
@@ -109,12 +110,13 @@ static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared,
                   bytes = (c->spec->head_dim + 2 * c->spec->value_dim) * element;
     *tile_q = vectors > SHORTEST ? vectors : SHORTEST;
     *tile_k = keys && keys <= SHORT_WINDOW ? 48 : 96;
-    /* the queries, sums and compensations of all queries that share keys fit in half of the cache */
+    /* the queries, sums and compensations of a block fit in half of the L2 cache */
     c->tiling.block_q = shared ? SHARED : 0;
     while (c->tiling.block_q * bytes > c->target->l2_bytes / 2) c->tiling.block_q /= 2;
 }
 
-/* Limits the queries and keys of a tile to max_length. With few queries, a tile has the rows of several heads. */
+/* Limits the queries and keys of a tile to the spec's max_length, rounded up to `step`. With few queries, the queries
+   are not limited, because a tile has the rows of several heads. */
 static void bound_tiles(struct compilation *c)
 {
     enum { STEP = 16, STEP_OF_MATRIX_UNITS = 32 };
@@ -131,28 +133,29 @@ void pass_tile(struct compilation *c)
 {
     struct roles roles;
     roles_of(c->graph, 0, &roles);
-    /* more queries share the work on every key: preparing it, or copying it in a wider type */
+    /* a tile with more queries shares more work on keys: computing values from keys, or widening keys */
     const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
                widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
-               in_cache = widens && !prepares &&
-                          c->target->vector_bytes <= 32; /* the copy stays in the cache, and is worth fewer queries */
+               /* the widened keys stay in the cache, so a tile needs fewer queries to make widening pay */
+               in_cache = widens && !prepares && c->target->vector_bytes <= 32;
     const int64_t few = few_keys(c->graph, &roles);
     int64_t tile_q = prepares         ? 256
                      : !widens || few ? 64
                      : in_cache       ? 96
                                       : 128,
             element = dtype_bytes(dtype_of_sums(c->spec->dtype));
-    /* a query needs about three copies and its sum; these may take half of the cache */
+    /* each query needs about three vectors of head_dim and one of value_dim; these may take half of the L2 cache */
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2)
         tile_q = tile_q == 96 ? 64 : tile_q / 2;
-    /* with more keys, sums leave their registers less often; but tiles of a sweep wait for one another, and fewer
-       keys mean a shorter wait */
+    /* With more keys, sums are stored and loaded less often. In a program that sums over the lanes, threads add their
+       tiles in turn, so shorter tiles of keys mean a shorter wait. */
     int64_t tile_k = in_cache ? (sweeps || few ? 96 : 120) : tile_q > 64 || (sweeps && !multiplies_bf16(c)) ? 144 : 288;
     const bool shared = prepares || widens;
     if (makes_rows(c) && (shared || (few && !multiplies_bf16(c))) && see_same_keys(c->graph, &roles))
         choose_short_tiles(c, few, shared, &tile_q, &tile_k);
-    for (int a = 0; a < c->graph->module->axes;
-         a++) { /* a chunk has few keys; fewer of them come after the queries of a short tile */
+    /* In a linear form, a tile of keys is at most a chunk. A short tile of queries has fewer masked pairs inside the
+       chunk. */
+    for (int a = 0; a < c->graph->module->axes; a++) {
         const struct axis *axis = &c->graph->module->axis[a];
         if (!axis_is_chunks(axis)) continue;
         const bool short_ones = multiplies_stored_keys(c->graph, &roles) && !multiplies_states(c);
@@ -164,17 +167,18 @@ void pass_tile(struct compilation *c)
         tile_q = program_has_weight_gradients(&c->program) ? tiles->sweep : tiles->queries;
         tile_k = program_has_weight_gradients(&c->program) ? tiles->sweep : tiles->keys;
     }
-    for (int v = 0; v < c->graph->values;
-         v++) { /* a tile over several blocks would process what was drawn for each of them */
+    /* a tile of queries must not cover several blocks, because it would process the keys drawn for all of them */
+    for (int v = 0; v < c->graph->values; v++) {
         const struct expr *region = c->graph->value[v].where;
         int64_t block = region ? drawn_block(c->graph->module, region) : 0;
         if (block > 0 &&
             (block < tile_q || (multiplies_tiles(c) && !program_has_weight_gradients(&c->program) && block <= 256)) &&
             block % 16 == 0)
             tile_q = block;
-        if (region && expr_reads_ids(region) && tile_k > 144) tile_k = 144; /* tiles that share no id are skipped */
+        /* tiles of keys without a common id are skipped; the shorter the tiles, the more are skipped */
+        if (region && expr_reads_ids(region) && tile_k > 144) tile_k = 144;
     }
-    if (c->program.few) { /* keys are read in place: a tile has only weights */
+    if (c->program.few) { /* keys are not copied: a tile has only weights */
         tile_q = MAX_FEW_ROWS;
         tile_k = 128;
     }
@@ -183,7 +187,7 @@ void pass_tile(struct compilation *c)
     bound_tiles(c);
 }
 
-/* The tile sizes that are tried, including those of the other form. */
+/* The sizes that `attnc tune` tries. They include the default sizes of both the quadratic and the linear form. */
 const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 {
     if (x->backward) knob->says = "rows of a tile: queries, or keys if sums run over queries";

@@ -1,11 +1,12 @@
 /* Reverse-mode differentiation of the graph, from the output back to the inputs and learned parameters. Each
-   operation has one rule.
-   - A gradient is a list of terms. Each term has a value, a region outside which the term is 0, and a divisor that has
+   operation has one rule (rule.c).
+   - A gradient is a list of terms. A term has a value, a region outside which the term is 0, and a divisor that has
      not been applied yet.
-   - So sums over queries can use the region of the sums over keys. The divisor of a row is folded into the exponentials
-     of the row's weights. If that is not possible, the divisor is folded into the row of `dout`.
-   - The resulting program recomputes the weights tile by tile. It reads the output as an input, `out`: the product
-     of `out` and `dout` replaces a sum over the row's weights. */
+   - The region lets gradients with respect to keys sum only over the queries that see the key.
+   - The divisor is the sum of a row's weights. It is folded into the exponentials of these weights if possible:
+     exp(s) / sum = exp(s - log(sum)). Otherwise the row of `dout` is divided.
+   - The gradient programs recompute the weights tile by tile. They also read the output of forward, `out`: the inner
+     product of row i of `out` and `dout` is equal to a sum over the weights of row i. */
 #include "differentiate.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -48,8 +49,8 @@ static void reverse(struct reversal *x, int v)
     }
 }
 
-/* Makes the outputs: the gradients with respect to the inputs and learned parameters of the source graph. A gradient is
-   0 if the source graph's output does not depend on the input or parameter. */
+/* Makes one output, "dNAME", for each input and learned parameter NAME of the source graph, which is the graph before
+   all passes. The gradient is 0 if the output of forward does not depend on NAME. */
 static void output_gradients(struct reversal *x)
 {
     struct graph *g = x->g;
@@ -74,14 +75,14 @@ static void output_gradients(struct reversal *x)
     }
 }
 
-/* Keeps only the outputs of one group, which share loops. */
+/* Keeps only the outputs of the group that c->program makes. Group 0 stands for all outputs. */
 static void take_group(struct compilation *c)
 {
     struct graph *g = c->graph;
     int of[MAX_OUTPUTS], kept = 0;
     c->gradients.groups = output_groups(g, of);
     const int group = c->program.group;
-    const bool grouped = group || program_takes_sums(&c->program); /* else one program has all outputs */
+    const bool grouped = group || program_takes_sums(&c->program); /* false: one program has all outputs */
     const bool joins = !program_adds_totals(&c->program) && !c->program.linear && grouped &&
                        schedule_knob(c, "sweep", 1);
     if (joins) c->gradients.groups = reversal_join_groups(c, of, c->gradients.groups);
@@ -120,10 +121,10 @@ void pass_differentiate(struct compilation *c)
     output_gradients(x);
     if (x->failed) return;
     if (!program_is_unsaved(program))
-        graph_output(g, x->out_name, x->out); /* the last output, until the saved values are known */
+        graph_output(g, x->out_name, x->out); /* reversal_save_rows removes this output again */
     graph_sweep(g);
     if (program_is_unsaved(program)) return;
-    simplify_graph(g); /* so that no value is saved twice */
+    simplify_graph(g); /* merges equal values, so that no value is saved twice */
     reversal_save_rows(c);
     if (program_outputs_gradients(program)) {
         int lane = -1;

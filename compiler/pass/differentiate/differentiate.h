@@ -1,111 +1,133 @@
-/* Shared by the files of the differentiate pass. */
+/* Shared by the files of the differentiate pass. The pass turns the graph of forward into graphs that compute the
+   gradients. The files use these words:
+   - pair: a query i and a key j. A value over pairs, such as a weight, has both axes.
+   - row: one query or one key of one head. A row value has one number or one vector for each row.
+   - rows' sum: the sum over j of w[i][j] for query i, which divides the weights of row i.
+   - lanes, stream: the sequence in the vector lanes, and the sequence that loops read tile by tile (struct roles).
+   - term: a summand of a gradient (struct gradient_term).
+   - carried state: a sum over keys for each chunk, S[c]. Queries of chunk c read S[c].
+   - total: a sum over a sequence that has no sequence axis left, such as the gradient of a parameter.
+   - slice: a group of rows. Each slice of a total is summed separately, so that threads can share the work.
+   - group: outputs that share loops.
+   - program: code that is compiled by itself. The gradients are divided into several programs, which run in turn. */
 #ifndef ATTNC_PASS_DIFFERENTIATE_H
 #define ATTNC_PASS_DIFFERENTIATE_H
 
 #include "../../schedule/schedule.h"
 
-/* A term of a gradient. A term is constant along axes of the gradient that `value` lacks. Where the divisor `by` is 0,
-   the term is 0. */
+/* A summand of a gradient: value / by inside the region `where`, and 0 outside. The term is also 0 where `by` is 0. A
+   term that lacks an axis of the gradient is constant along this axis. */
 struct gradient_term {
-    int value;
+    int value;                /* the number of the graph's value */
     int by;                   /* the value that divides the term, over a subset of its axes; -1: none */
-    const struct expr *where; /* the term is 0 outside this region; NULL: no region */
+    const struct expr *where; /* NULL: everywhere */
 };
 
-/* A term of the gradient with respect to a carried state. The term comes from queries that read the state before their
-   chunk. */
+/* A contribution to the gradient with respect to a carried state S. Contract `user` multiplies S[chunk of the query],
+   its operand number `operand`, by a second operand. `term` is the gradient with respect to the result of `user`. */
 struct state_gather {
     int user, operand;
     struct gradient_term term;
 };
 
+/* The state of the pass. Values of the graph are named by their numbers. */
 struct reversal {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int forward; /* the number of values of the differentiated graph; values of the gradients follow */
-    /* The output of the differentiated graph, the input with the output's value, the input with its gradient. */
+    int forward; /* the number of values of the graph of forward; values of the gradients follow them */
+    /* The output of forward; inputs that the pass adds: the output of forward, and its gradient. */
     int out, given_out, given_dout;
     const char *out_name;
-    bool *active; /* by value: whether it depends on an input or a learned parameter */
+    bool *active; /* for each value: whether it depends on an input or a learned parameter */
+    /* For each value of forward: the terms of its gradient. A carried state has gathers instead of terms. */
     struct {
         int terms, term_capacity, gathers;
         struct gradient_term *term;
         struct state_gather gather[4];
-    } *of; /* by value */
-    bool failed;
+    } *of;
+    bool failed; /* an error has been reported */
 };
 
-/* Helpers that build values (term.c). */
+/* ---- helpers that build values (term.c) ---- */
+
+/* Reports once that the gradient of `what` is not compiled yet, and sets x->failed. */
 void reversal_fail(struct reversal *x, const char *what);
+/* Appends v to the graph; returns its number. */
 int reversal_append(struct reversal *x, struct value v);
 /* Returns the operand of the unfinished map that reads r. Adds the operand if it is missing. */
 const struct expr *reversal_operand(struct reversal *x, struct value *map, struct ref r);
 const struct expr *reversal_value(struct reversal *x, struct value *map, int v); /* reads v along its own axes */
-/* Finishes a map with expression e and only the axes that e uses; returns the map's number. */
+/* Finishes a map with expression e. Drops axes and operands of the map that e does not use. Returns the map's
+   number. */
 int reversal_map(struct reversal *x, struct value *map, const struct expr *e);
-uint32_t reversal_bits(int rank, const int *axes);       /* a set of axes as bits */
-uint32_t reversal_axes(const struct reversal *x, int v); /* the axes of value v */
-/* The axes that an expression over the operands of value v varies along. */
+uint32_t reversal_bits(int rank, const int *axes);       /* a set of axes: bit a stands for axis a */
+uint32_t reversal_axes(const struct reversal *x, int v); /* the axes of value v, as bits */
+/* Returns the axes that an expression over the operands of value v varies along, as bits. */
 uint32_t reversal_axes_within(const struct reversal *x, const struct value *v, const struct expr *e);
-int reversal_chunk_axis(const struct reversal *x, const struct value *v); /* -1: none */
-/* Whether v is a carried state: a sum over keys for each chunk. */
+int reversal_chunk_axis(const struct reversal *x, const struct value *v); /* the axis of chunks; -1: none */
+/* Whether v is a carried state: a sum that has an axis of chunks. */
 bool is_carried_state(const struct reversal *x, int v);
 
 /* ---- terms of gradients, and the rules (rule.c) ---- */
 
-/* Adds a term to the gradient with respect to the value that r reads. The term has the axes that r names. */
+/* Adds a term to the gradient with respect to the value that r reads. The term's axes are the axes in the subscripts of
+   r. Example: if r is x[j + 1 - 2 * (j % 2)], a term over j goes to the swapped element of x. */
 void reversal_give_back(struct reversal *x, const struct ref *r, struct gradient_term t);
-/* Adds a term to the gradient with respect to value v. */
+/* Adds a term to the gradient with respect to value v. The term's axes are axes of v. */
 void reversal_give(struct reversal *x, int v, struct gradient_term t);
-/* Returns the gradient with respect to v as one term, the sum of the gradient's terms. */
+/* Returns the gradient with respect to v: the sum of its terms, as one term. There must be at least one term. */
 struct gradient_term reversal_gradient(struct reversal *x, int v);
-/* Returns the term t after its division by t.by. */
+/* Returns a term that is equal to t and has no divisor. */
 struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t);
-/* These pass the gradient with respect to a value on to its operands. */
+/* Reverse-mode rules for the three operations. `t` is the gradient with respect to value `number`. A rule adds terms to
+   the gradients with respect to the operands of this value. */
 void reversal_map_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t);
 
-/* Removes the computed subscripts of a reference r. e is a term for each point of *axes in the region *where.
-   Rewrites *r, *axes and *where so that each subscript of r is an axis; returns the rewritten e. (gather.c) */
+/* Removes subscripts of r that are computed from an index, such as s(f). `e` is a term for each point of *axes in the
+   region *where, over the operands of `map`. Changes all of these, so that each such subscript becomes an axis; returns
+   the new e. (gather.c) */
 const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r,
                                     uint32_t *axes, const struct expr **where);
 
-/* A weight that is divided by its row's sum is rewritten so that it cannot overflow (weight.c):
+/* A weight that is divided by its row's sum, rewritten so that it cannot overflow (weight.c):
    - exp(x) / sum becomes exp(x - log(sum))
    - x^p / sum becomes (x / sum^(1/p))^p */
 struct normalised {
-    const struct expr *exponential; /* the exponential factor as written; NULL: a power, or no such weight */
-    int factor;                     /* the value that is the normalised exponential */
-    int weight;                     /* the value that is the normalised weight; -1: no such weight */
+    const struct expr *exponential; /* the factor exp(x) as the weight has it; NULL: the weight has a power instead */
+    int factor;                     /* the value exp(x - log(sum)); -1: the weight has a power instead */
+    int weight;                     /* the value that is the weight divided by the sum; -1: no such weight */
 };
+/* Whether normalise_weight can fold the divisor `by` into the weight. `by` must have fewer axes than the weight. The
+   weight must have a factor exp(x) where x is not yet relative to a maximum, or a power that may overflow. */
 bool takes_divisor(const struct reversal *x, int weight, int by);
+/* Makes the values of struct normalised. takes_divisor must hold. */
 struct normalised normalise_weight(struct reversal *x, int weight, int by);
-/* Whether the maximum v cancels in the output. A maximum cancels if exponentials are relative to this maximum and only
-   their quotients matter. */
+/* Whether the output does not depend on the maximum v. Example: exp(s - v) divided by the sum of exp(s - v). */
 bool is_cancelled_maximum(const struct reversal *x, int v);
 
-/* Passes the gradient with respect to a carried state on to the values that the state sums (state.c). */
+/* Passes the gradient with respect to the carried state v on to the features and values that it sums (state.c). */
 void reverse_state(struct reversal *x, int v);
 
-/* Turns saved row values and row sums into inputs of the gradient programs (save.c). Sets the programs that compute
-   these inputs: c->gradients.saving for row values, c->gradients.row_sums for row sums. */
+/* Turns saved row values and row sums into inputs of the gradient programs. Makes the programs that compute these
+   inputs: c->gradients.saving for row values, c->gradients.row_sums for row sums. (save.c) */
 void reversal_save_rows(struct compilation *c);
 
-/* Whether a value is a total: a sum over rows that is itself not a row (total.c). */
+/* Whether a value is a total (total.c). */
 bool reversal_is_total(const struct module *m, const struct value *v);
-/* The axes of a sum's operands and of its region (total.c). */
+/* The axes of a sum's operands and of its region, as bits: the summed axes and the axes of v (total.c). */
 uint32_t reversal_summed(const struct value *v);
-/* The axes in `axes` that are sequences (total.c). */
+/* Returns the axes in `axes` that are sequences, as bits (total.c). */
 uint32_t reversal_sequences(const struct module *m, uint32_t axes);
-/* Turns each total that rows or other totals depend on into an output of a separate program (whole.c). These outputs
-   precede all other outputs of the graph. Returns the number of these outputs. */
+/* Turns each total that rows or other totals depend on into an output, and into an input of its users. These outputs
+   precede all other outputs of the graph. Returns the number of these outputs. (whole.c) */
 int reversal_split_wholes(struct compilation *c);
 
-/* Computes totals in slices, which are groups of rows (total.c). The graph outputs the sum of each slice, and a
-   separate program, c->gradients.totals, adds the slices. If there are two sequences, `lane` is the sequence that is
-   sliced. Outputs 0 to `wholes` - 1 are not gradients. */
+/* Computes totals in two steps: the graph outputs the sum of each slice, and a separate program, c->gradients.totals,
+   adds the slices. A total over two sequences is sliced along `lane`. Outputs 0 to `wholes` - 1 are not gradients and
+   stay as they are. (total.c) */
 void reversal_split_totals(struct compilation *c, int lane, int wholes);
 /* Computes a gradient in two steps if it is a sum over heads that have separate states (heads.c). */
 void reversal_split_heads(struct compilation *c);
@@ -113,9 +135,9 @@ void reversal_split_heads(struct compilation *c);
 /* Moves factors of streamed rows from vectors to pairs, in the loops of the graph's output 0 (factor.c). */
 void reversal_move_factors(struct graph *g);
 
-/* Computes a group of gradients in the loops of another group if possible (sweep.c). The outputs of the moved group
-   become sums in the other group, and the program c->gradients.from_sums computes the gradients from these sums. of[o]
-   is the group of output o. Returns the number of groups that remain. */
+/* Merges two groups of gradients if one sweep over the pairs can serve both (sweep.c). of[o] is the group of output o.
+   The outputs of the merged group become sums in the loops of the remaining group. The program c->gradients.from_sums
+   computes the gradients from these sums. Returns the number of groups that remain. */
 int reversal_join_groups(struct compilation *c, int *of, int groups);
 
 #endif

@@ -1,10 +1,13 @@
-/* Moves a factor of streamed rows, such as the divisor of a row of weights, from the rows' vectors to the pairs. A map
-   over pairs then multiplies by one more factor. Otherwise the vectors would be scaled again for every tile of the
-   lanes. */
+/* Moves a factor f[j] of each row j of the stream from the row's vector x[j] to the pairs. An example is the inverse of
+   a row's sum of weights.
+   - sum over j of w[i][j] * (f[j] * x[j]) becomes the sum over j of (w[i][j] * f[j]) * x[j].
+   - <y[i], f[j] * x[j]> becomes f[j] * <y[i], x[j]>.
+   The map over pairs then has one more factor. Without this, the vectors x[j] would be scaled again for every tile of
+   the lanes. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
 
-/* Holds the operands of a map that scales a vector of the stream. */
+/* The operands of a map factor[j] * vector[j] over the rows of the stream. */
 struct scaled {
     struct ref vector, factor;
 };
@@ -41,8 +44,8 @@ static bool scales_stream(const struct graph *g, const struct roles *roles, int 
     return false;
 }
 
-/* Returns the number of the operand of `user` that is v. `user` must be a sum that takes or makes pairs. Returns -1 if
-   `user` is no such sum or reads v differently. */
+/* Returns which operand of `user` is v: 0 or 1. Only two uses of v allow to move its factor: an inner product
+   <y[i], v[j]> for each pair, or a sum over pairs of w[i][j] * v[j]. Returns -1 for any other use. */
 static int operand_of(const struct graph *g, const struct roles *roles, const struct value *user, int v)
 {
     const int at = user->operand[0].of == v ? 0 : 1;
@@ -55,7 +58,7 @@ static int operand_of(const struct graph *g, const struct roles *roles, const st
     return makes_pairs != sums_pairs ? at : -1;
 }
 
-/* Makes a map over the axes of `like` that multiplies r by the factor. */
+/* Returns the map r * factor over the axes of `like`. */
 static struct value scaled_by(struct graph *g, const struct value *like, struct ref r, struct ref factor)
 {
     struct value map = graph_value(GRAPH_MAP, like->rank, like->axes);

@@ -1,20 +1,22 @@
-/* Computes gradients with respect to values that are read at computed positions of a constant axis. For example,
-   feature f of a power reads element s(f) of a row. The gradient with respect to element d is the sum over the features
-   with s(f) = d.
-   - The equation s(f) = d is solved for f: f = g(d, t), where axis t runs over the solutions. So each feature is
-   visited once.
-   - If the equation cannot be solved, every feature is visited for every d, in the region s(f) = d. */
+/* Gradients with respect to values that are read at computed positions of a constant axis. For example, feature f of a
+   power reads element x[s(f)] of a row x. The gradient with respect to x[d] is the sum over all f with s(f) = d of the
+   gradient with respect to feature f.
+   - This file solves s(f) = d for f. The solutions are f = g(d, t), where t runs over new axes, the free axes. A sum
+     over t then replaces the sum over f, and each feature is visited once.
+   - Example: for s(f) = f % n, the solutions are f = t * n + d.
+   - If no solution is found, the sum runs over every f for every d, and its region is s(f) = d. */
 #include "differentiate.h"
 
 enum { MAX_FREE = 4, MAX_KNOWN = 3 * MAX_FREE };
 
+/* An attempt to solve s(f) = d for f. */
 struct solution {
     struct reversal *x;
-    int axis;       /* f */
-    uint32_t taken; /* axes that t may not use */
-    int free, of[MAX_FREE];
-    const struct expr *valid; /* the condition for g(d, t) to be a feature; NULL: always true */
-    int known;                /* quotients and remainders of f, and their values in terms of d and t */
+    int axis;                 /* the axis of f */
+    uint32_t taken;           /* axes that t may not use, as bits */
+    int free, of[MAX_FREE];   /* the number of free axes, and these axes */
+    const struct expr *valid; /* the condition on d and t for g(d, t) to be a feature; NULL: always true */
+    int known;                /* the number of known replacements: from[k], a quotient or remainder of f, is to[k] */
     const struct expr *from[MAX_KNOWN], *to[MAX_KNOWN];
 };
 
@@ -23,13 +25,15 @@ static const struct expr *make(const struct solution *s, enum expr_op op, const 
     return expr_make(s->x->m, op, a, b, NULL);
 }
 
+/* The value of an integer expression at the given index of each axis. */
 static int64_t at(const struct expr *e, const int64_t *index)
 {
     const struct environment env = {.index = index};
     return expr_eval_int(e, &env);
 }
 
-/* Returns an unused axis with this extent, or -1 if there is no room for a new axis. */
+/* Returns an axis of this extent that is not in s->taken, and adds the axis to s->taken. Makes a new axis if necessary;
+   returns -1 if the module has no room for it. */
 static int spare_axis(struct solution *s, int64_t extent)
 {
     struct module *m = s->x->m;
@@ -44,7 +48,7 @@ static int spare_axis(struct solution *s, int64_t extent)
     }
 }
 
-/* The smallest number that is greater than e for every f. */
+/* Returns 1 + the maximum of e over all f. */
 static int64_t range_of(const struct solution *s, const struct expr *e)
 {
     int64_t index[MAX_AXES] = {0}, max = 0;
@@ -55,6 +59,7 @@ static int64_t range_of(const struct solution *s, const struct expr *e)
     return max;
 }
 
+/* Returns the index of a new free axis, or 0 if the extent is 1. Returns NULL if there are too many axes. */
 static const struct expr *free_index(struct solution *s, int64_t extent)
 {
     if (extent == 1) return expr_int(s->x->m, 0);
@@ -64,13 +69,14 @@ static const struct expr *free_index(struct solution *s, int64_t extent)
     return expr_leaf(s->x->m, EXPR_INDEX, axis);
 }
 
-/* `value` replaces u, so it must stay below u's range. */
+/* Adds value < range to the condition s->valid. */
 static void require_below(struct solution *s, const struct expr *value, int64_t range)
 {
     const struct expr *inside = make(s, EXPR_LT, value, expr_int(s->x->m, range));
     s->valid = s->valid ? make(s, EXPR_AND, s->valid, inside) : inside;
 }
 
+/* Notes that the quotient or remainder op(u, by) is equal to `to`. */
 static void note(struct solution *s, enum expr_op op, const struct expr *u, const struct expr *by,
                  const struct expr *to)
 {
@@ -78,7 +84,9 @@ static void note(struct solution *s, enum expr_op op, const struct expr *u, cons
     s->to[s->known++] = to;
 }
 
-/* Returns the f for which e equals `target`, or NULL if no solution is found. */
+/* Solves e = target for f, where e is an expression in f. Returns f in terms of `target` and free axes, or NULL if no
+   solution is found. Quotients and remainders are inverted from the outside in: u / n = q gives u = q * n + t, and
+   u % n = r gives u = t * n + r. */
 static const struct expr *solve(struct solution *s, const struct expr *e, const struct expr *target)
 {
     if (e == expr_leaf(s->x->m, EXPR_INDEX, s->axis)) return target;
@@ -100,6 +108,8 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
         break;
     case EXPR_MOD: {
         if (count <= 0) return NULL;
+        /* `rotated`: (w % n + w / n) % n = r, as in features of a square (separate/features.c). With t = w / n, the
+           solution is w % n = (r - t) mod n. */
         bool rotated = u->op == EXPR_ADD && u->arg[0]->op == EXPR_MOD && u->arg[1]->op == EXPR_DIV &&
                        u->arg[0]->arg[0] == u->arg[1]->arg[0] && u->arg[0]->arg[1] == by && u->arg[1]->arg[1] == by;
         if (rotated) u = u->arg[0]->arg[0];
@@ -119,7 +129,7 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
     return solve(s, u, value);
 }
 
-/* Whether e is 0 at the given f, whatever its operands are. */
+/* Whether e is 0 at the given index of f for all values of its operands. Conditions of selects on f are evaluated. */
 static bool vanishes(const struct solution *s, const struct expr *e, const int64_t *index)
 {
     switch ((int)e->op) {
@@ -138,8 +148,11 @@ static bool vanishes(const struct solution *s, const struct expr *e, const int64
     }
 }
 
-/* Whether f = g(d, t) is a solution. It must give every f at which e can be nonzero, give no f twice, and satisfy
-   d = s(f). */
+/* Tests the solution f = g(d, t) at every d and t where s->valid holds. `sub` is s(f), `target` is the axis of d, and e
+   is the summand.
+   - s(g(d, t)) must be d.
+   - No two points (d, t) may give the same f.
+   - e must be 0 at every f that is not reached. */
 static bool is_solution(const struct solution *s, const struct expr *sub, const struct expr *f, int target,
                         const struct expr *e)
 {
@@ -170,7 +183,8 @@ static bool is_solution(const struct solution *s, const struct expr *sub, const 
     return true;
 }
 
-/* Returns the axis f of a subscript that is computed only from f. Returns -1 for any other subscript. */
+/* If a subscript is computed from the index f of a single constant axis, returns this axis. Returns -1 otherwise, and
+   for a subscript that is a plain index or a number. */
 static int computed_from(const struct reversal *x, const struct expr *sub)
 {
     if (sub->op == EXPR_INDEX || sub->op == EXPR_INT || expr_has(sub, EXPR_SIZE) || expr_reads_ids(sub) ||
@@ -181,8 +195,8 @@ static int computed_from(const struct reversal *x, const struct expr *sub)
     return -1;
 }
 
-/* Evaluates a condition on positions of constant axes. Returns 1 if the condition always holds, 0 if it never holds,
-   and -1 if neither is known. */
+/* Evaluates a condition at all indices of the constant axes that it uses. Returns 1 if it holds everywhere, 0 if it
+   holds nowhere, and -1 if neither is true or the condition cannot be evaluated here. */
 static int outcome(const struct module *m, const struct expr *c)
 {
     enum { MAX_POINTS = 1 << 16 };
@@ -210,7 +224,8 @@ static int outcome(const struct module *m, const struct expr *c)
     return found;
 }
 
-/* Returns e without selects, minima and maxima whose outcome is always the same. */
+/* Simplifies e: a select whose condition is constant becomes one of its branches, and a minimum or maximum of integers
+   becomes an argument if the same argument is chosen everywhere. */
 static const struct expr *settled(struct module *m, const struct expr *e)
 {
     int arity = expr_arity(e->op);
@@ -225,6 +240,7 @@ static const struct expr *settled(struct module *m, const struct expr *e)
     return expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
+/* Writes e in terms of d and t: replaces known quotients and remainders first, then the index by f = g(d, t). */
 static const struct expr *substitute(const struct solution *s, const struct expr *e, const struct expr *f)
 {
     for (int k = 0; k < s->known; k++) e = expr_replace(s->x->m, e, s->from[k], s->to[k]);
@@ -240,7 +256,7 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
         uint32_t elsewhere = *where ? expr_axes(*where) : 0;
         for (int k = 0; k < r->rank; k++)
             if (k != s) elsewhere |= expr_axes(r->sub[k]);
-        if (elsewhere >> f & 1) return e; /* unknown: reading_of reports it */
+        if (elsewhere >> f & 1) return e; /* f is also used elsewhere, so give up: reading_of reports the error */
         struct solution try = {.x = x, .axis = f, .taken = *axes | elsewhere};
         if (try.taken >> target & 1) target = spare_axis(&try, x->m->axis[target].extent);
         if (target < 0) return e;
@@ -260,6 +276,7 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
             map->axes[map->rank++] = target;
             continue;
         }
+        /* where try.valid is false, g(d, t) may exceed the axis, so the subscript is clamped */
         const struct expr *inside = !try.valid ? found
                                                : expr_make(x->m, EXPR_MIN, found,
                                                            expr_int(x->m, x->m->axis[f].extent - 1), NULL);

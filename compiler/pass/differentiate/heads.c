@@ -1,21 +1,25 @@
-/* Heads that share keys may have separate states, for example if their weights decay with distance at different
-   rates. Gradients with respect to keys or values are then sums over these heads, computed in two steps: one program
-   outputs the gradient of every head, HEADS_n, and c->gradients.totals adds these up. If a gradient with respect to a
-   parameter depends on such gradients, there is a sum for every slice of rows and every head. */
+/* Gradients that are sums over query heads with separate carried states.
+   - Several query heads, the members of one key/value head, share keys. They have separate states if, for example,
+     their weights decay with distance at different rates.
+   - The gradient with respect to a key or value is then a sum over the members, but the loops of a program handle one
+     state at a time. So this program outputs the gradient for each member, heads_n, and c->gradients.totals adds these.
+   - A total that depends on such a sum gets the axis of members, in addition to the axis of slices. */
 #include "differentiate.h"
 
 #include <string.h>
 
+/* The rewriting of one output. "The heads" are the indices of `axis`. */
 struct heads {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int axis;     /* the axis of the heads to sum over */
-    bool *sums;   /* for each value: whether the value depends on a sum over these heads */
-    int *of_head; /* for each value: 1 + the value's counterpart for one head; 0: not made yet */
-    bool failed;  /* the gradient is not linear in these sums */
+    int axis;     /* the axis of members that the output sums over */
+    bool *sums;   /* for each value: whether it has no axis of heads and depends on a sum over the heads */
+    int *of_head; /* for each value: 1 + the number of its counterpart with an axis of heads; 0: not made yet */
+    bool failed;  /* the output cannot be split, for example because it is not linear in the sums over heads */
 };
 
+/* Whether v is a sum over the axis. */
 static bool sums_over(const struct value *v, int axis)
 {
     bool used = false;
@@ -23,7 +27,7 @@ static bool sums_over(const struct value *v, int axis)
     return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
 }
 
-/* Returns, for each value, the axis of heads in a state that the value depends on, or -1. */
+/* Returns for each value the axis of members of the first carried state that it depends on; -1: none. */
 static int *heads_of_states(const struct graph *g)
 {
     const struct module *m = g->module;
@@ -42,7 +46,7 @@ static int *heads_of_states(const struct graph *g)
     return of;
 }
 
-/* Inserts the axis in the module's order, before constant axes. */
+/* Adds the axis of heads to v, in the module's order and before constant axes. */
 static void add_axis(const struct heads *x, struct value *v)
 {
     int at = 0;
@@ -51,8 +55,8 @@ static void add_axis(const struct heads *x, struct value *v)
     v->axes[at] = x->axis;
 }
 
-/* Whether the expression e of map v is linear in the operands that depend on sums over the heads. If so, the map can be
-   applied before the sum. */
+/* Whether expression e of map v is linear in the operands that depend on sums over the heads. The map of a sum is then
+   the sum of the maps, so the map can be applied for each head before the sum. */
 static bool is_linear(const struct heads *x, const struct value *v, const struct expr *e)
 {
     switch ((int)e->op) {
@@ -74,6 +78,8 @@ static int append(struct graph *g, struct value v)
     return g->values - 1;
 }
 
+/* Makes the counterpart of a value with an axis of heads: each sum over the heads keeps this axis. Returns the number
+   of the counterpart. Returns `number` itself if the value does not depend on such a sum. */
 static int of_one_head(struct heads *x, int number)
 {
     if (!x->sums[number] || x->failed) return number;
@@ -98,7 +104,7 @@ static int of_one_head(struct heads *x, int number)
     return x->of_head[number] - 1;
 }
 
-/* Makes a copy whose last two axes are the sequence and the constant axis, as in the caller's arrays. */
+/* Makes a copy with the caller's order of axes: first batch and heads, then the sequence, then constant axes. */
 static int rows_last(struct heads *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -113,6 +119,7 @@ static int rows_last(struct heads *x, int number)
     return graph_map(x->g, rank, axes, 1, &r, expr_leaf(x->m, EXPR_OPERAND, 0));
 }
 
+/* Whether v has the axis of slices. */
 static bool has_slices(const struct heads *x, const struct value *v)
 {
     bool slices = false;
@@ -120,7 +127,8 @@ static bool has_slices(const struct heads *x, const struct value *v)
     return slices;
 }
 
-/* Gives the input `name` the axes of `like`. The sums that read the input then include the heads. */
+/* Gives the input `name` the axes of `like`, which include the heads. The sums that read the input then also sum over
+   the heads. */
 static void give_heads(struct graph *g, const char *name, const struct value *like)
 {
     const int given = graph_find(g, name);
@@ -150,9 +158,9 @@ void reversal_split_heads(struct compilation *c)
                 x->sums[v] |= x->sums[value->operand[k].of];
         }
         const int of_head = of_one_head(x, number);
-        if (x->failed) continue; /* lowering reports that it cannot be compiled */
+        if (x->failed) continue; /* the lower pass reports that this output cannot be compiled */
         if (has_slices(x, &g->value[number])) {
-            /* c->gradients.totals already adds it up */
+            /* c->gradients.totals already adds the slices of this output */
             give_heads(c->gradients.totals, g->output[o].name, &g->value[of_head]);
             g->output[o].value = of_head;
             continue;

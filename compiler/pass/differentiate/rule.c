@@ -1,11 +1,11 @@
-/* The rules of reverse mode. They pass the gradient with respect to a value on to its operands, and add the terms of
-   a gradient. */
+/* The rules of reverse mode, one for each operation. A rule passes the gradient with respect to a value on to the
+   operands of this value. This file also adds up the terms of a gradient. */
 #include "differentiate.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Returns an unfinished map over the axes in `bits`. The axes of `like` come first, in the order that `like` has. */
+/* Returns an unfinished map over the axes in `bits`. Axes of value `like` come first, in their order. */
 static struct value map_over(const struct reversal *x, int like, uint32_t bits)
 {
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
@@ -23,11 +23,13 @@ static const struct expr *times(struct reversal *x, const struct expr *a, const 
     return expr_make(x->m, EXPR_MUL, a, b, NULL);
 }
 
+/* Returns the intersection of two regions; NULL stands for the region of everything. */
 static const struct expr *both(struct reversal *x, const struct expr *a, const struct expr *b)
 {
     return !a ? b : !b ? a : expr_make(x->m, EXPR_AND, a, b, NULL);
 }
 
+/* Returns e, or 0 where `by` is 0. */
 static const struct expr *where_not_zero(struct reversal *x, const struct expr *by, const struct expr *e)
 {
     const struct expr *zero = expr_real(x->m, 0);
@@ -48,7 +50,7 @@ struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t
     return (struct gradient_term){reversal_map(x, &product, times(x, a, b)), -1, t.where};
 }
 
-/* Returns the term, set to 0 outside its region. */
+/* Returns an equal term without a region: its value is 0 outside the region of t. */
 static struct gradient_term selected(struct reversal *x, struct gradient_term t)
 {
     if (!t.where) return t;
@@ -71,7 +73,8 @@ void reversal_give(struct reversal *x, int v, struct gradient_term t)
     x->of[v].term[x->of[v].terms++] = t;
 }
 
-/* Returns the sum of all terms of v as one term. */
+/* Terms with the same divisor and the same region are added as they are. Otherwise divisors and regions are applied to
+   the values first. */
 struct gradient_term reversal_gradient(struct reversal *x, int v)
 {
     int terms = x->of[v].terms;
@@ -98,15 +101,15 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
 
 /* ---- from a reference to the value that it reads ---- */
 
-/* The axes along which a reference reads its value. */
+/* How a reference reads its value. For x[b, 3, swapped(d)], the subscripts have the axes b, -1 and d. */
 struct reading {
-    bool own;           /* each subscript is the index of the axis it reads */
-    uint32_t kept;      /* the axes that occur in subscripts */
-    int axis[MAX_RANK]; /* by subscript; -1: a constant */
+    bool own;           /* each subscript is the plain index of the value's own axis */
+    uint32_t kept;      /* the axes that occur in subscripts, as bits */
+    int axis[MAX_RANK]; /* for each subscript: the axis whose index it contains; -1: it is a number */
 };
 
-/* Returns the axis whose positions a subscript swaps in pairs, or -1. Applying such a subscript twice changes nothing.
- */
+/* If a subscript swaps the positions of a constant axis in pairs, as rotary embeddings do, returns this axis; -1
+   otherwise. Such a subscript is its own inverse. */
 static int swapped_axis(const struct reversal *x, const struct expr *sub)
 {
     uint32_t bits = expr_axes(sub);
@@ -126,6 +129,7 @@ static int swapped_axis(const struct reversal *x, const struct expr *sub)
     return -1;
 }
 
+/* Returns the first subscript of r that swaps positions; -1: none. */
 static int swapped(const struct reversal *x, const struct ref *r)
 {
     for (int s = 0; s < r->rank; s++)
@@ -133,6 +137,8 @@ static int swapped(const struct reversal *x, const struct ref *r)
     return -1;
 }
 
+/* Describes the reference r. Fails if a subscript is neither a number, an index nor a swapped index, or if two
+   subscripts use the same axis. */
 static struct reading reading_of(struct reversal *x, const struct ref *r)
 {
     struct reading out = {.own = true};
@@ -148,7 +154,9 @@ static struct reading reading_of(struct reversal *x, const struct ref *r)
     return out;
 }
 
-/* Adds the term to the gradient with respect to the value that r reads. The term has the axes that r names. */
+/* Adds the term to the gradient with respect to the value that r reads. The term's axes are the axes in the subscripts
+   of r. The term that is added has the value's own axes: swapped positions are swapped back, and the term is 0 at
+   positions that a constant subscript does not read. */
 static void give_back(struct reversal *x, const struct ref *r, const struct reading *how, struct gradient_term t)
 {
     if (how->own || x->failed) {
@@ -178,8 +186,8 @@ void reversal_give_back(struct reversal *x, const struct ref *r, struct gradient
     give_back(x, r, &how, t);
 }
 
-/* Returns the product of the sizes of the axes in `bits`. A term that does not depend on these axes is multiplied by
-   this product when it is summed over them. */
+/* Returns the product of the sizes of the axes in `bits`. A sum over axes that the summand does not depend on is the
+   summand times this product. */
 static const struct expr *sizes(struct reversal *x, uint32_t bits)
 {
     const struct expr *product = expr_real(x->m, 1);
@@ -188,8 +196,9 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
     return product;
 }
 
-/* Passes the terms e of an unfinished map to the value that `from` reads. There is one term for every point of `axes`.
-   The terms are summed over the axes that the value lacks. */
+/* Adds a term to the gradient with respect to the value that `from` reads. The expression e of the unfinished map is a
+   contribution for each point of `axes` in the region `where`, to be divided by value `by` unless `by` is -1. The
+   contributions are summed over the axes that do not occur in the subscripts of `from`. */
 static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
                     int by, const struct expr *where)
 {
@@ -216,7 +225,8 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
 
 /* ---- the rules ---- */
 
-/* Replaces the map's expression by its value. Inside a branch of a select, the value equals that branch. */
+/* A derivative can contain the map's own expression e: exp(x) is its own derivative. Replaces e by `own`, which reads
+   the map's computed value. In a select, each branch of e is replaced in the same branch of the derivative. */
 static const struct expr *with_own_value(struct reversal *x, const struct expr *derivative, const struct expr *e,
                                          const struct expr *own)
 {
@@ -226,7 +236,8 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
                      with_own_value(x, derivative->arg[2], e->arg[2], own));
 }
 
-/* Splits off a derivative's divisor if it has fewer axes than the map. The derivative is 0 where the divisor is 0. */
+/* Splits a derivative "divisor == 0 ? 0 : e / divisor" into e, which is returned, and *divisor. The divisor must vary
+   along fewer axes than the map. Any other derivative is returned as it is, and *divisor is NULL. */
 static const struct expr *without_divisor(const struct reversal *x, const struct value *v,
                                           const struct expr *derivative, const struct expr **divisor)
 {
@@ -253,7 +264,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
     const struct expr *row_divisor = NULL;
     int row_by = -1;
     const bool power = weight.weight >= 0 && !weight.exponential;
-    if (power) v = x->g->value[weight.weight]; /* differentiate the normalised power; its divisor counts as constant */
+    if (power) v = x->g->value[weight.weight]; /* differentiate the normalised power, with its divisor as a constant */
     for (int k = 0; k < v.operands && !x->failed; k++) {
         if (v.operand[k].of >= x->forward || !x->active[v.operand[k].of]) continue;
         const struct expr *e = expr_derivative(x->m, v.expr, expr_leaf(x->m, EXPR_OPERAND, k)), *divisor = NULL;
@@ -273,7 +284,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
             struct ref plain = by >= 0 ? graph_ref(x->g, by, NULL) : (struct ref){0};
             if (by < 0 || !ref_equal(&plain, &v.operand[divisor->integer]))
                 by = divisor == row_divisor ? row_by
-                                            : reversal_map(x, &row, divisor); /* all operands share one value */
+                                            : reversal_map(x, &row, divisor); /* made once for all operands */
             row_divisor = divisor;
             row_by = by;
         }
@@ -312,7 +323,7 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
         bool sequence = false;
         for (int a = 0; a < x->m->axes; a++) sequence |= (summed >> a & 1) && axis_is_sequence(&x->m->axis[a]);
         struct ref left = graph_ref(x->g, part.value, NULL);
-        if (!summed || missing) { /* the product is not summed */
+        if (!summed || missing) { /* the term is a map, which `deliver` sums if necessary */
             struct value map = map_over(x, number, used);
             const struct expr *a = reversal_operand(x, &map, left), *b = reversal_operand(x, &map, other);
             deliver(x, &map, times(x, a, b), used | missing, r, part.by, where);
@@ -338,7 +349,7 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
     const struct expr *where = both(x, t.where, v.where), *e;
     struct value map = map_over(x, r->of, axes);
     e = reversal_value(x, &map, t.value);
-    if (v.fold == FOLD_MAX) { /* all maximal terms share the gradient */
+    if (v.fold == FOLD_MAX) { /* elements that are equal to the maximum share its gradient equally */
         struct value same = map_over(x, r->of, axes);
         const struct expr *equal = expr_make(x->m, EXPR_EQ, reversal_operand(x, &same, *r),
                                              reversal_value(x, &same, number), NULL);

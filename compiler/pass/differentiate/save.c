@@ -1,10 +1,14 @@
-/* Saves values so that gradient programs need not recompute them. A row has a constant number of saved values.
-   - The forward program saves row values that depend on a sum over a sequence but not on `dout`, such as the
-     logarithm or the inverse of a row's sum. Such a value is saved only if a value of a different kind uses it.
-   - A separate program computes, before the gradients, row values that depend on `dout` and on a sum over the
-     elements of a row, such as its product with `out`. */
+/* Saves numbers for each row, so that gradient programs need not recompute them. A row value is one number for each row
+   of the result.
+   - Saved rows: row values that depend on a sum over a sequence, but not on `out` or `dout`. An example is the
+     logarithm of a row's sum of weights. The forward program stores them.
+   - Row sums: row values that depend on `out` or `dout` and on a sum over the elements of a row, but not on a sum over
+     a sequence. An example is the inner product of a row of `out` and of `dout`. A program before the gradients
+     computes them.
+   Only values at the end of a chain are stored: at least one user of a stored value is not of the same kind. */
 #include "differentiate.h"
 
+/* Marks v and all values that it depends on. */
 static void mark(const struct graph *g, int v, bool *needed)
 {
     if (needed[v]) return;
@@ -23,17 +27,18 @@ static bool sums_sequence(const struct graph *g, const struct value *v)
     return false;
 }
 
-/* The members have one element for each value:
-   - needed: an output depends on the value
-   - late: the value depends on out or dout
-   - sums: the value depends on a sum over a sequence
-   - reduces: the value depends on any sum
-   - row: the value has one number for each row of the result
-   - taken: the value is such a row, and is used by a value that is not such a row */
+/* Each member has one element for each value of the graph:
+   - needed: an output depends on the value.
+   - late: the value depends on `out` or `dout`.
+   - sums: the value depends on a sum over a sequence.
+   - reduces: the value depends on any sum.
+   - row: the value is a row value. reversal_save_rows then clears this for row values of the wrong kind.
+   - taken: `row` is set for the value, and not for one of the needed values that use it. */
 struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken;
 };
 
+/* Fills in all members but `taken`. `result` is the output of forward. */
 static struct row_marks marks_of(const struct graph *g, int result)
 {
     const struct module *m = g->module;
@@ -64,7 +69,8 @@ static struct row_marks marks_of(const struct graph *g, int result)
     return x;
 }
 
-/* Turns the taken rows into inputs PREFIX_0, … and adds outputs that compute them to `made`, which is returned. */
+/* Turns the row values to store into inputs PREFIX_0, PREFIX_1, … of g. Adds outputs of these names, which compute the
+   values, to `made`; returns `made`. */
 static struct graph *take_rows(struct graph *g, struct graph *made, const struct row_marks *x, const char *prefix)
 {
     for (int v = 0; v < g->values; v++)
@@ -77,7 +83,7 @@ static struct graph *take_rows(struct graph *g, struct graph *made, const struct
         const char *name = arena_printf(g->module->arena, "%s_%d", prefix, count++);
         struct value given = graph_value(GRAPH_INPUT, g->value[v].rank, g->value[v].axes);
         given.name = name;
-        g->value[v] = given; /* keeps its number */
+        g->value[v] = given; /* the input replaces the value under the same number */
         graph_output(made, name, v);
     }
     graph_sweep(made);
@@ -87,7 +93,7 @@ static struct graph *take_rows(struct graph *g, struct graph *made, const struct
 void reversal_save_rows(struct compilation *c)
 {
     struct graph *g = c->graph;
-    const char *name = g->output[--g->outputs].name; /* the result of the differentiated program */
+    const char *name = g->output[--g->outputs].name; /* pass_differentiate made the output of forward the last one */
     const int result = g->output[g->outputs].value;
     struct graph *saving = graph_copy(g);
     saving->outputs = 0;

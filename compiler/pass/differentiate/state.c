@@ -1,14 +1,16 @@
-/* Computes the gradient with respect to a carried state S. S[c] is the sum over keys of the chunks before chunk c;
-   query i reads S[chunk(i)].
-   - A key of chunk c affects the queries of later chunks. Its gradient needs A[c]: the sum, over queries i with c <
-     chunk(i), of the factors that multiply S.
-   - A is a state too, carried from the last chunk to the first.
+/* The gradient with respect to a carried state S.
+   - S[c] is the sum over keys j of the chunks before chunk c of f[j] * v[j]: features times values. Query i computes
+     <y[i], S[chunk(i)]> from its own features y[i].
+   - A key of chunk c affects the queries of later chunks. Its gradient needs A[c]: the sum over queries i with
+     chunk(i) > c of y[i] * (gradient of the query's result).
+   - A is a carried state too. It is carried from the last chunk to the first.
    - If S decays, S[c + 1] = keep[c] * S[c] + …, then A decays by the same factor: A[c - 1] = keep[c] * A[c] + … */
 #include "differentiate.h"
 
+/* The axes of a carried state. */
 struct carried {
-    int chunk, stream; /* axes */
-    int64_t length;    /* of a chunk */
+    int chunk, stream; /* the axis of chunks, and the axis of the keys that the state sums */
+    int64_t length;    /* the number of keys in a chunk */
 };
 
 static const struct expr *make(const struct reversal *x, enum expr_op op, const struct expr *a, const struct expr *b)
@@ -16,7 +18,8 @@ static const struct expr *make(const struct reversal *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* Returns the number of a key's chunk, written in the same form as the number of a query's chunk. */
+/* Returns the number of a key's chunk, max(j, 0) / length. The maximum is redundant for a key; the lower pass expects
+   the number of a chunk in this form. */
 static const struct expr *own_chunk(const struct reversal *x, const struct carried *s)
 {
     const struct expr *position = make(x, EXPR_MAX, expr_leaf(x->m, EXPR_INDEX, s->stream), expr_int(x->m, 0));
@@ -39,7 +42,8 @@ static const struct expr *kept_over(const struct reversal *x, const struct expr 
     if (keep->op == EXPR_SELECT) {
         const struct expr *c = keep->arg[0], *a = kept_over(x, keep->arg[1], axis, from, to);
         if (expr_uses(c, chunk)) {
-            /* ids never decrease: if the first and the last are equal, so are all between */
+            /* keep is "id(chunk + 1) == id(chunk) ? a : 0". Ids never decrease along the sequence. So the product of
+               these selects is the select on id(to) == id(from). */
             const struct expr *next = c->op == EXPR_EQ ? expr_replace(x->m, c->arg[1], chunk,
                                                                       make(x, EXPR_ADD, chunk, expr_int(x->m, 1)))
                                                        : NULL;
@@ -57,11 +61,12 @@ static const struct expr *kept_over(const struct reversal *x, const struct expr 
 
 /* ---- regions ---- */
 
-/* If e is always the first position of a chunk, returns the number of this chunk. Returns NULL otherwise. */
+/* Converts e from positions to chunks. If e is always the first position of a chunk, returns the number of this chunk.
+   If e is the index of the key, returns the number of the key's chunk. Otherwise returns NULL. */
 static const struct expr *in_chunks(const struct reversal *x, const struct expr *e, const struct carried *s)
 {
     if (e == expr_leaf(x->m, EXPR_INDEX, s->stream))
-        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* for a key: the number of its chunk */
+        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* region_after lets the index of `chunk` stand for the key */
     if (s->length == 1) return e;
     if (e->op == EXPR_MUL && e->arg[1]->op == EXPR_INT && e->arg[1]->integer == s->length) return e->arg[0];
     if (e->op != EXPR_ADD || e->arg[1]->op != EXPR_INT || e->arg[1]->integer % s->length != 0) return NULL;
@@ -69,8 +74,10 @@ static const struct expr *in_chunks(const struct reversal *x, const struct expr 
     return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
 }
 
-/* Rewrites a region of keys j and chunks c as a region of the key's chunk, named c, and the query's chunk. Returns NULL
-   if the region does not consist of whole chunks. */
+/* Rewrites the region of a state S[c] as the region of A[c]. Example: j < c * length becomes c < query.
+   - In the region of S, c is the query's chunk and j is a key.
+   - In the result, `query` is the query's chunk, and c is the key's chunk.
+   Returns NULL if the region does not consist of whole chunks. */
 static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s,
                                        const struct expr *query)
 {
@@ -93,8 +100,10 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
 
 /* ---- the rule ---- */
 
-/* Returns the operand at the point where the state adds it, just after the operand's chunk. If the operand is a map
-   over chunks, *map is the number of the map's copy for this chunk. Otherwise *map is -1. */
+/* Returns a reference to operand r of the state, as a value over keys without the axis of chunks. If r is a map over
+   chunks, such as features relative to the end of a chunk, the result is a copy of the map. The copy is for the chunk
+   after the key's chunk, because S of that chunk is the first S with this key. *map is the number of the copy; -1:
+   there is none. */
 static struct ref as_taken_in(struct reversal *x, const struct ref *r, const struct carried *s, int *map)
 {
     const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
@@ -114,7 +123,8 @@ static struct ref as_taken_in(struct reversal *x, const struct ref *r, const str
     return graph_ref(x->g, *map, NULL);
 }
 
-/* Makes the sum over queries of later chunks. Returns the number of the sum, or -1 after an error. */
+/* Makes A, the sum over the queries of later chunks, for one use `read` of the state. Returns the number of the value,
+   or -1 after an error. */
 static int state_after(struct reversal *x, const struct value *state, const struct state_gather *read,
                        const struct carried *s)
 {
@@ -134,7 +144,7 @@ static int state_after(struct reversal *x, const struct value *state, const stru
         reversal_fail(x, "this carried state");
         return -1;
     }
-    if (kept) { /* scale by the decay between chunk c and the query */
+    if (kept) { /* scale by the decay from chunk c + 1 to the query's chunk */
         struct value map = x->g->value[other.of];
         map.operands = 0;
         const struct expr *e = make(x, EXPR_MUL, reversal_operand(x, &map, other), kept);

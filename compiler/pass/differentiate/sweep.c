@@ -1,22 +1,25 @@
-/* Computes the gradients of both sides in one sweep over the pairs. Two groups of gradients can have lanes and stream
-   exchanged: dq has queries in the lanes, dk has keys in the lanes. Let group A need only sums of vectors over its
-   stream. Then the loops of group B also compute the sums of group A, because these loops already have the weights. A
-   separate program computes the gradients of group A from the sums, row by row. */
+/* Computes two groups of gradients in one sweep over the pairs (i, j), so that the weights are recomputed only once.
+   - Example: dq has queries in the lanes and sums over keys; dk and dv have keys in the lanes and sum over queries.
+   - Group B keeps its loops. Group A, whose lanes are the stream of B, joins if it needs only sums of weight times
+     vector, such as the sum over j of w[i][j] * k[j].
+   - The loops of B also compute these sums: as sums over the lanes, with a vector for each point of the stream.
+   - A separate program, c->gradients.from_sums, computes the gradients of A from the sums, row by row. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
 
 #include <string.h>
 
+/* An attempt to join two groups. In this file, group `lanes` is the group that keeps its loops, and group `across` is
+   the group that joins. */
 struct join {
     struct graph *g;
-    struct roles lanes, across; /* `lanes`: the roles of the group that keeps its loops; `across`: the roles of the
-                                   group whose sums join these loops */
-    int sums, sum[MAX_OUTPUTS]; /* the sums of group `across`, as values */
-    bool *seen;
+    struct roles lanes, across; /* the roles of the axes in the loops of each group */
+    int sums, sum[MAX_OUTPUTS]; /* the sums that group `across` needs: their count, and the numbers of the values */
+    bool *seen;                 /* for each value: whether find_sums has visited it */
 };
 
-/* Whether v has a vector for each point of the stream. The vector must be a sum over the lanes; each term is a number
-   for the pair times a vector of the lane. */
+/* Whether v has a vector for each point j of the stream of group `lanes`, of the form: sum over the lanes i of
+   weight[i][j] * vector[i]. */
 static bool sums_vectors(const struct join *x, const struct value *v)
 {
     const struct module *m = x->g->module;
@@ -35,7 +38,8 @@ static bool sums_vectors(const struct join *x, const struct value *v)
            !ref_uses_axis(vector, x->lanes.stream);
 }
 
-/* Finds the sums that value v is computed from. Returns false if v uses the pairs in a different way. */
+/* Adds the sums over the lanes that value v depends on to x->sum. Returns false if v cannot be computed row by row from
+   such sums. */
 static bool find_sums(struct join *x, int v)
 {
     const struct value *value = &x->g->value[v];
@@ -54,7 +58,8 @@ static bool find_sums(struct join *x, int v)
     return true;
 }
 
-/* Whether a region selects positions periodically. Loops then visit only these positions, out of order. */
+/* Whether a region of the graph is periodic, such as (i - j) % 4 == 0. Loops over such a region visit positions out of
+   order, but sums over the lanes need them in order. */
 static bool has_period(const struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {
@@ -64,7 +69,7 @@ static bool has_period(const struct graph *g)
     return false;
 }
 
-/* Whether group `across` can join group `lanes`. Also finds the sums of group `across`. */
+/* Whether group number `across` can join group number `lanes`. Fills in the roles and the sums of x. */
 static bool can_join(struct join *x, const int *of, int lanes, int across)
 {
     const struct module *m = x->g->module;
@@ -87,8 +92,8 @@ static bool can_join(struct join *x, const int *of, int lanes, int across)
     return x->sums > 0;
 }
 
-/* Makes the program from the sums to the outputs of group `across`. In the graph, the sums replace these outputs and
-   belong to group `lanes`. */
+/* Moves the outputs of group `across` to the program c->gradients.from_sums, whose inputs are the sums sum_0, sum_1, …
+   In the graph, outputs of these sums replace the moved outputs, and belong to group `lanes`. */
 static void join(struct compilation *c, struct join *x, int *of, int lanes, int across)
 {
     struct graph *g = x->g, *rows = graph_copy(g);
@@ -108,7 +113,7 @@ static void join(struct compilation *c, struct join *x, int *of, int lanes, int 
         struct value given = graph_value(GRAPH_INPUT, v->rank, v->axes);
         given.name = arena_printf(g->module->arena, "sum_%d", s);
         given.sums = true;
-        rows->value[x->sum[s]] = given; /* keeps its number */
+        rows->value[x->sum[s]] = given; /* the input replaces the sum under the same number */
         of[g->outputs] = lanes;
         graph_output(g, given.name, x->sum[s]);
     }

@@ -1,4 +1,4 @@
-/* Helpers for the rules of reverse mode: they build maps over the axes in use, and classify values. */
+/* Helpers for the rules of reverse mode. They report errors, build maps, and find axes of values. */
 #include "differentiate.h"
 
 void reversal_fail(struct reversal *x, const char *what)

@@ -1,11 +1,12 @@
-/* Computes totals. Gradients with respect to parameters are totals: sums over the rows of all batches and heads.
-   - The rows are divided into slices, which are the indices of an axis of SIZE_UNITS. The number of slices depends only
-     on the spec, so the bits of a result do not depend on the number of threads.
-   - One program outputs the sum of each slice, PARTIAL_n. Gradients that need the same rows, such as dq, are computed
-     in the loops of this program.
+/* Computes totals, which are sums over rows. A gradient with respect to a parameter usually needs totals over the rows
+   of all batches and heads.
+   - The rows are divided into slices. An axis of SIZE_UNITS counts the slices of a total.
+   - The number of slices depends only on the spec. So the bits of a result do not depend on the number of threads.
+   - One program outputs the sum of each slice, partial_n. Its loops also compute gradients that visit the same rows,
+     such as dq.
    - A second program, c->gradients.totals, adds the slices and computes the gradients from the totals.
-   A sum over two sequences is computed in two steps: over one sequence for each row of the other sequence, then over
-   these rows. */
+   - A total over two sequences is summed over one sequence first, for each row of the other sequence. The sums of these
+     rows are then sliced. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
 
@@ -13,34 +14,35 @@
 
 enum {
     MAX_TOTALS = 256,
-    SLICES = 64,           /* of all rows */
-    SLICES_OF_A_HEAD = 16, /* of one head's rows, if parameters differ by head */
-    MIN_SLICES = 16,       /* the minimum, if fewer slices keep their sums within PARTIAL_BYTES */
-    PARTIAL_BYTES = 4 << 20
+    SLICES = 64,            /* the number of slices of all rows */
+    SLICES_OF_A_HEAD = 16,  /* the number of slices of one head's rows, if parameters differ by head */
+    MIN_SLICES = 16,        /* the minimum if the number is reduced because of PARTIAL_BYTES */
+    PARTIAL_BYTES = 4 << 20 /* if the sums of all slices exceed this size in bytes, there are fewer slices */
 };
 
 struct total {
     int value;
-    int lane;
-    uint32_t rows, kept; /* the axes of the rows, and the axes of the rows that a slice's sum has */
-    bool number;         /* it has no constant axis */
-    int slices, partial; /* the axis of the total's slices, and the value with the sum of each slice */
-    const char *name;
+    int lane;            /* the sequence that is divided into slices */
+    uint32_t rows, kept; /* as bits: the run-time axes of the rows, and those of them that the sum of a slice keeps */
+    bool number;         /* the total is a single number: it has no constant axis */
+    int slices, partial; /* the axis of the slices, and the value that holds the sum of each slice */
+    const char *name;    /* of the output with the sums of slices: partial_n */
 };
 
 struct splitting {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int lane;                     /* the sequence in the lanes if there are two */
-    bool states;                  /* rows read states; a state belongs to one head, so a slice must too */
-    bool *from_total, *collected; /* for each value: whether it is a total or depends on a total; whether collect has
-                                     visited the value */
+    int lane;    /* the sequence that is sliced if a total sums over two sequences */
+    bool states; /* the graph has carried states; a state belongs to one head, so a slice is one head */
+    /* For each value: whether it is a total or depends on a total; whether collect has visited it. */
+    bool *from_total, *collected;
     int totals;
     struct total total[MAX_TOTALS];
-    bool failed;
+    bool failed; /* an error has been reported */
 };
 
+/* Returns the axes in `axes` whose sizes are known only at run time, as bits. */
 static uint32_t run_time_axes(const struct module *m, uint32_t axes)
 {
     for (int a = 0; a < m->axes; a++)
@@ -71,6 +73,7 @@ bool reversal_is_total(const struct module *m, const struct value *v)
            reversal_sequences(m, reversal_summed(v));
 }
 
+/* Reports once that a gradient with respect to a parameter that is `what` is not compiled yet. */
 static void fail(struct splitting *x, const char *what)
 {
     if (!x->failed)
@@ -79,7 +82,7 @@ static void fail(struct splitting *x, const char *what)
     x->failed = true;
 }
 
-/* Marks totals and values that depend on them. */
+/* Sets x->from_total. Operands precede their users in the graph. */
 static void find_sums(struct splitting *x)
 {
     for (int v = 0; v < x->g->values; v++) {
@@ -89,6 +92,7 @@ static void find_sums(struct splitting *x)
     }
 }
 
+/* Returns the index in x->total of the total v; -1: none. */
 static int find_total(const struct splitting *x, int v)
 {
     int found = 0;
@@ -96,7 +100,8 @@ static int find_total(const struct splitting *x, int v)
     return found < x->totals ? found : -1;
 }
 
-/* Notes the totals that value v depends on. */
+/* Adds the totals that a value depends on to x->total, each once. The search ends at totals: a total that depends on
+   another total is an error. */
 static void collect(struct splitting *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -125,7 +130,8 @@ static void collect(struct splitting *x, int number)
     if (!x->failed) x->total[x->totals++] = t;
 }
 
-/* Sets the slices of a total. Totals over the same rows keep the same axes and have the same slices. */
+/* Sets the axis of slices of total t. All totals over the same rows get the same slices and the same kept axes, so that
+   they can share loops. */
 static void share_out(struct splitting *x, struct total *t)
 {
     int64_t bytes = 0, count;
@@ -149,14 +155,16 @@ static void share_out(struct splitting *x, struct total *t)
     if (t->slices < 0) fail(x, "of a program with more than 24 axes");
 }
 
-/* Returns an axis of extent 1. Totals that are single numbers use this axis. */
+/* Returns an axis of extent 1. A total that is a single number gets this axis, because an output of loops needs a
+   constant axis. */
 static int axis_of_one(struct module *m)
 {
     const int found = module_find_axis(m, "one");
     return found >= 0 ? found : module_axis(m, "one", SIZE_CONSTANT, 1);
 }
 
-/* Returns the operand, set to 0 for rows outside the region. Such rows can hold NaN or infinity. */
+/* Returns operand r, set to 0 for rows outside the region `where`. A weight of 0 is not enough there, because such rows
+   can hold NaN or infinity. Returns r itself if it has no axis of rows, `lane`. */
 static struct ref selected(struct splitting *x, const struct ref *r, const struct expr *where, int lane)
 {
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
@@ -172,7 +180,8 @@ static struct ref selected(struct splitting *x, const struct ref *r, const struc
     return graph_ref(x->g, x->g->values - 1, NULL);
 }
 
-/* Makes the value with the sum of each slice. */
+/* Makes the value that holds the sum of each slice of a total; returns its number. Its region is
+   slice == (number of the row) / (rows in a slice). */
 static int partial_of(struct splitting *x, const struct total *t)
 {
     struct module *m = x->m;
@@ -216,8 +225,9 @@ static int partial_of(struct splitting *x, const struct total *t)
 
 /* ---- the program that adds the slices ---- */
 
-/* Returns the counterpart of a value in the program that adds the slices. made[v] is 1 + the number of the counterpart
-   of v, or 0 if the counterpart does not exist yet. */
+/* Returns the counterpart of a value in the graph `to`, which adds the slices. Makes it if necessary: a total becomes
+   the sum of an input over its slices, and any other value is copied. made[v] is 1 + the number of the counterpart of
+   v; 0: not made yet. */
 static int taken_over(struct splitting *x, struct graph *to, int number, int *made)
 {
     if (made[number]) return made[number] - 1;

@@ -1,5 +1,8 @@
-/* Keeps gradients from overflowing, and avoids terms that cancel. For this purpose, finds weights (exponentials and
-   powers) that are divided by their row's sum, and maxima that only shift exponents. */
+/* Two questions about weights, for the rules of reverse mode:
+   - Which weights can be divided by their row's sum without overflow? exp(x) / sum is computed as exp(x - log(sum)),
+     and x^p / sum as (x / sum^(1/p))^p.
+   - Which maxima cancel in the output? In exp(x - M) / sum over j of exp(x[j] - M), the gradient with respect to M is
+     0. It is left out, because its terms would only cancel up to rounding. */
 #include "differentiate.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -13,8 +16,7 @@ static bool contains(const struct expr *e, const struct expr *part)
     return expr_uses(e, part);
 }
 
-/* Returns the exponential that is a factor of e, depends on an operand and occurs once. Returns NULL if there is none.
- */
+/* Returns an exponential that is a factor of e, depends on an operand, and occurs only once in e; NULL: none. */
 static const struct expr *exponential_factor(const struct expr *e)
 {
     if (e->op == EXPR_EXP || e->op == EXPR_EXP2) return expr_has(e, EXPR_OPERAND) ? e : NULL;
@@ -26,7 +28,7 @@ static const struct expr *exponential_factor(const struct expr *e)
     return NULL;
 }
 
-/* Whether an exponent is relative to a maximum. */
+/* Whether the exponent of a weight v has the form x - M, where M is a maximum. It cannot overflow then. */
 static bool is_bounded(const struct reversal *x, const struct value *v, const struct expr *exponent)
 {
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
@@ -34,10 +36,11 @@ static bool is_bounded(const struct reversal *x, const struct value *v, const st
     return shift->op == GRAPH_REDUCE && shift->fold == FOLD_MAX;
 }
 
-/* Returns the power that is a factor of the weight, if sums of the weight are relative to a maximum in this form. */
+/* Returns the power that is a factor of the weight and may overflow (overflowing_power). Its `whole` is NULL if there
+   is none, in the linear form, and if the map of the weight has no room for the operands of normalise_power. */
 static struct power_factor power_factor(const struct reversal *x, const struct value *weight)
 {
-    const bool room = weight->operands + 3 <= MAX_OPERANDS; /* for its divisor, its sign and a gradient */
+    const bool room = weight->operands + 3 <= MAX_OPERANDS; /* for a divisor, a sign and a gradient */
     return x->c->program.linear || !room ? (struct power_factor){NULL, NULL, 1} : overflowing_power(x->m, weight);
 }
 
@@ -53,6 +56,7 @@ bool takes_divisor(const struct reversal *x, int weight, int by)
 
 static bool value_never_negative(const struct graph *g, int v);
 
+/* Whether expression e over the operands of v is never negative. False if this is not known. */
 static bool never_negative(const struct graph *g, const struct value *v, const struct expr *e)
 {
     switch ((int)e->op) {
@@ -96,13 +100,15 @@ static const struct expr *unless_zero(struct module *m, const struct expr *divis
     return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_EQ, divisor, zero, NULL), zero, e);
 }
 
+/* Returns -1 where e is negative, and 1 elsewhere. */
 static const struct expr *sign_of(struct module *m, const struct expr *e)
 {
     return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_LT, e, expr_real(m, 0), NULL), expr_real(m, -1),
                      expr_real(m, 1));
 }
 
-/* Divides a power by its row's sum: the base of the power is multiplied by the inverse of the sum's root. */
+/* normalise_weight for a weight with a power x^p. Multiplies x by sum^(-1/p). If the sum may be negative, the root is
+   that of its absolute value: an odd power gets the sign with its base, and an even power is multiplied by the sign. */
 static struct normalised normalise_power(struct reversal *x, int weight, int by)
 {
     struct module *m = x->m;
@@ -117,7 +123,7 @@ static struct normalised normalise_power(struct reversal *x, int weight, int by)
     const int inverse = reversal_map(x, &row, unless_zero(m, sum, e));
     e = expr_make(m, EXPR_MUL, power.base, reversal_value(x, &whole, inverse), NULL);
     e = expr_replace(m, v.expr, power.whole, expr_power(m, e, power.degree));
-    if (!positive && !odd) { /* the root lost the sign */
+    if (!positive && !odd) { /* an even power loses the sign of its base */
         const int sign = reversal_map(x, &row, sign_of(m, sum));
         e = expr_make(m, EXPR_MUL, e, reversal_value(x, &whole, sign), NULL);
     }
@@ -135,7 +141,7 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     const double per_bit = 1 / log(2);
     const struct expr *e;
 
-    /* the base-2 logarithm of the row's divisor */
+    /* the value log2(|sum|), or 0 where the sum is 0 */
     struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
     const struct expr *sum = reversal_value(x, &row, by);
     e = expr_make(m, EXPR_LOG, positive ? sum : expr_make(m, EXPR_ABS, sum, NULL, NULL), NULL, NULL);
@@ -147,7 +153,7 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     if (out.exponential->op == EXPR_EXP) exponent = expr_scaled(m, exponent, per_bit);
     e = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL), NULL,
                   NULL);
-    if (!positive) { /* the logarithm lost the sign */
+    if (!positive) { /* the logarithm is that of the absolute value, so multiply by the sign */
         sum = reversal_value(x, &factor, by);
         e = expr_make(m, EXPR_MUL, e, unless_zero(m, sum, sign_of(m, sum)), NULL);
     }
@@ -162,13 +168,15 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
 
 /* ---- maxima that cancel ---- */
 
-/* A number says how a value depends on the maximum M:
-   - 0: the value does not depend on M
-   - p: the value is proportional to exp(-p * M)
-   - ITSELF: the value is M
-   - -ITSELF: the value is x - M, where x does not depend on M */
+/* The dependence of a value on the maximum M, as a number:
+   - 0: the value does not depend on M.
+   - p: the value is proportional to exp(-p * M).
+   - ITSELF: the value is M.
+   - -ITSELF: the value is x - M, where x does not depend on M.
+   - OTHERWISE: none of these. */
 enum { ITSELF = 100, OTHERWISE };
 
+/* Returns the dependence of expression e over the operands of v. power[u] is the dependence of value u. */
 static int power_of(const struct value *v, const struct expr *e, const int *power)
 {
     if (e->op == EXPR_OPERAND) return power[v->operand[e->integer].of];

@@ -1,23 +1,27 @@
-/* Splits off totals that rows or other totals depend on. Examples are keys and values projected along their sequence,
-   and the state of all keys if the queries' features have learned parameters. One loop over the rows cannot compute
-   both such a total and the rows that use the total. So a separate program outputs each such total, WHOLE_n, and the
-   users of the total read an input. Every program then sums over rows only. An output comes after all outputs that it
-   needs. */
+/* Splits off the totals that rows or other totals depend on.
+   - Examples: keys projected along their sequence, and the state of all keys if features of queries have learned
+     parameters.
+   - One loop over the rows cannot compute such a total and also the rows that use it. So each such total becomes an
+     output, whole_n, and its users read an input of this name instead.
+   - Then no program has a total that its own rows or totals depend on.
+   - Programs run in the order of the outputs, so an output follows all outputs that it depends on. */
 #include "differentiate.h"
 
 struct wholes {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    bool *total; /* for each value: whether the value is a total */
-    bool *used;  /* for each value: whether rows or other totals depend on the value */
-    int *depth;  /* for each value: the longest chain of totals that the value depends on */
-    uint32_t
-        *heads; /* for each value: the run-time axes of the totals that the value depends on; these are axes of heads */
+    /* For each value: */
+    bool *total;     /* whether it is a total */
+    bool *used;      /* whether rows or other totals depend on it */
+    int *depth;      /* the number of totals in the longest chain of totals that it depends on */
+    uint32_t *heads; /* the axes, as bits, of heads and batches of the totals that it depends on */
+
     int deepest; /* the maximum depth of a total */
     bool failed;
 };
 
+/* Returns the axes of v whose sizes are known only at run time, as bits. */
 static uint32_t run_time_axes(const struct wholes *x, const struct value *v)
 {
     uint32_t axes = 0;
@@ -40,8 +44,8 @@ static void find_totals(struct wholes *x)
     }
 }
 
-/* Whether one loop over rows is not enough. This is so if a total depends on a second total, or if rows are summed over
-   heads that have separate totals. */
+/* Whether one loop over the rows is not enough. This is so if a total depends on another total, or if an output with
+   rows sums over heads that have separate totals. */
 static bool needs_parts(const struct wholes *x)
 {
     bool needs = x->deepest > 0;
@@ -53,6 +57,7 @@ static bool needs_parts(const struct wholes *x)
     return needs;
 }
 
+/* Sets x->used. Users follow their operands in the graph, so values are visited from last to first. */
 static void find_used(struct wholes *x)
 {
     for (int v = x->g->values - 1; v >= 0; v--) {
@@ -62,7 +67,8 @@ static void find_used(struct wholes *x)
     }
 }
 
-/* Whether loops can output the total. The total must sum one sequence of one head, and be a row or a table. */
+/* Whether loops can output the total. The total must have a constant axis, and must be a sum over at most one sequence
+   and over neither batches nor key/value heads. */
 static bool is_of_heads(const struct wholes *x, const struct value *v)
 {
     const uint32_t own = reversal_bits(v->rank, v->axes), summed = reversal_summed(v) & ~own,
@@ -76,7 +82,7 @@ static bool is_of_heads(const struct wholes *x, const struct value *v)
     return constant && heads && !(sequence & (sequence - 1));
 }
 
-/* Turns the total into an output, and into an input for its users. */
+/* Makes total v an output. An input of the same name replaces v for its users. */
 static void output_total(struct wholes *x, int v, int number)
 {
     const struct value sum = x->g->value[v];
@@ -88,7 +94,7 @@ static void output_total(struct wholes *x, int v, int number)
         return;
     }
     given.name = arena_printf(x->m->arena, x->c->program.linear ? "linear_whole_%d" : "whole_%d", number);
-    x->g->value[v] = given; /* keeps its number */
+    x->g->value[v] = given; /* the input replaces the total under the same number */
     graph_insert(x->g, x->g->values, sum);
     graph_output(x->g, given.name, x->g->values - 1);
 }
@@ -96,7 +102,7 @@ static void output_total(struct wholes *x, int v, int number)
 int reversal_split_wholes(struct compilation *c)
 {
     struct graph *g = c->graph;
-    graph_sweep(g); /* remove values that inputs have replaced */
+    graph_sweep(g); /* removes values that were only used by values which inputs have replaced */
     struct graph *const before = graph_copy(g);
     struct wholes found = {.c = c, .g = g, .m = g->module}, *x = &found;
     const int values = g->values;

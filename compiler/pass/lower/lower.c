@@ -1,16 +1,17 @@
 /* Turns the graph into loops.
-   - Every run-time axis of the output becomes a loop. The last axis, the queries, is processed in tiles, with the
-     queries in the lanes. The loops over all other axes take one index at a time.
-   - One more run-time axis, the keys, is summed over. The keys become an inner loop over tiles.
-   - A value becomes a tile and a statement. The statement is before the loop over keys if the value does not depend on
-     keys, inside if the value varies along keys, and after if the value needs sums over keys.
-   - A state is a sum over keys that does not depend on queries. Keys are divided into chunks, counted from key 0, and
-     chunks are grouped into windows. Threads sum the chunks of a window in parallel; the sum of each chunk starts at
-     zero and goes into the chunk's slot. The slots are then folded, in order, into a tile that all threads share. Each
-     element is folded by a single thread.
-   - If queries read the state before their chunk, the fold stores this state in the chunk's slot. Then the queries of
+   - Every run-time axis of the output becomes a loop. The last of these axes, the queries, is processed in tiles with
+     one query in each vector lane. The other loops take one index at a time.
+   - One more run-time axis, the keys, is summed over. It becomes an inner loop over tiles of keys.
+   - A value of the graph becomes a tile, and a statement that computes the tile. The statement is before the loop over
+     keys if the value does not depend on keys, inside if it varies along keys, and after if it needs sums over keys.
+   States, which are sums over keys that do not depend on queries, are summed in chunks of keys:
+   - Chunks are counted from key 0. A window is a number of consecutive chunks.
+   - Threads sum the chunks of a window in parallel. The sum of a chunk starts at zero and is stored in the chunk's
+     slot.
+   - Then the slots are folded, in order, into the carried tile, which all threads share. One thread folds each element.
+   - If queries read the state before their chunk, the fold puts this state into the chunk's slot. Then the queries of
      the window's chunks run in parallel.
-   So the bits of a result depend neither on the number of threads nor on the size of a window. */
+   - So the bits of a result depend neither on the number of threads nor on the size of a window. */
 #include "lower.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -20,7 +21,7 @@
 
 /* ---- the whole graph ---- */
 
-/* Whether a value varies along an axis of the loops around the loop over keys. */
+/* Whether a value has an outer axis. */
 static bool has_outer(const struct lowering *x, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)
@@ -28,14 +29,14 @@ static bool has_outer(const struct lowering *x, const struct value *v)
     return false;
 }
 
-/* Finds the axes of the loops; false (reported) if more than one axis is summed over. */
+/* Finds the roles of the axes. Returns false after reporting an error if loops cannot be made for them. */
 static bool find_axes(struct lowering *x)
 {
     struct roles roles;
     const char *wrong = roles_of(x->g, 0, &roles);
     if (wrong) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", wrong);
     x->output = x->g->output[0].value;
-    for (int o = x->g->outputs - 1; o >= 0; o--) /* an output of rows, if there is one */
+    for (int o = x->g->outputs - 1; o >= 0; o--) /* prefer the first output that is not a sum over slices */
         if (!wrong && !roles_of(x->g, o, &roles) && roles.slices < 0) x->output = x->g->output[o].value;
     roles_of(x->g, 0, &roles);
     x->lane = roles.lane;
@@ -58,14 +59,15 @@ static bool find_axes(struct lowering *x)
     return !wrong;
 }
 
-/* The position in max(position, 0) / length, the number of a chunk. If length is 1, there is no quotient. */
+/* Returns the position from a chunk's number, max(position, 0) / length. If length is 1, the number is
+   max(position, 0). */
 static const struct expr *position_in(const struct expr *number)
 {
     return (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0];
 }
 
-/* A state of later chunks has the region chunk < N. Here N is the number of the chunk that the summed element belongs
-   to. Some regions also have the condition N - reach <= chunk. */
+/* Sets x->after if v is a state of later chunks. The region of such a state is chunk < N, or
+   N - reach <= chunk && chunk < N. N is the number of the chunk that the summed element belongs to. */
 static void find_direction(struct lowering *x, const struct value *v)
 {
     const struct expr *where = v->where;
@@ -76,7 +78,7 @@ static void find_direction(struct lowering *x, const struct value *v)
     x->stream_last = position_in(where->arg[1]);
 }
 
-/* Sets stages; false (reported) if one loop over the keys is not enough. */
+/* Sets the stage of each value. Returns false after reporting an error if one loop over the keys is not enough. */
 static bool classify(struct lowering *x)
 {
     const struct graph *g = x->g;
@@ -135,7 +137,7 @@ static bool classify(struct lowering *x)
     return true;
 }
 
-/* Lowers a graph whose outputs have the same roles, to *at. */
+/* Lowers a graph whose outputs can share loops; the loops are appended at *at. */
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
     struct arena *arena = g->module->arena;
@@ -182,8 +184,8 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         lower_query_loops(x, &at, open, true, lower_query_body(x));
 }
 
-/* Outputs with the same roles share loops. Outputs with different roles have separate loops, which recompute the values
-   that the outputs share. */
+/* Outputs of the same group share loops (output_groups). Each group has its own loops, and recomputes the values that
+   several groups need. */
 void pass_lower(struct compilation *c)
 {
     const struct graph *all = c->graph;

@@ -1,4 +1,14 @@
-/* The files of the lower pass share this header. */
+/* Shared by the files of the lower pass, which turns the graph into loops. The files use these words:
+   - lanes: the axis of queries, `lane`. Each vector lane holds one query.
+   - stream: the axis of keys, `stream`. A loop takes a tile of keys at a time.
+   - outer axes: summed axes that have a loop of one index at a time around the loop over keys, such as the query heads
+     that share keys.
+   - state: a sum over keys that does not depend on queries. It is summed in chunks of keys.
+   - slot: the place in an array of states that belongs to one chunk.
+   - fold: to add the slots of a window of chunks, in order, to the carried tile.
+   - slice: a group of rows. A sum over rows is computed separately for each slice.
+   - rows: in the form for few queries, the axis of the queries of all heads that share keys. The vector lanes then hold
+     keys or elements of a vector. */
 #ifndef ATTNC_PASS_LOWER_H
 #define ATTNC_PASS_LOWER_H
 
@@ -6,24 +16,25 @@
 
 /* Where a value is computed:
    - BEFORE, INSIDE, AFTER: before, inside or after the loop over keys.
-   - STATE: the value is a state.
-   - ACROSS: the value is a sum over the lanes for each point of the stream. */
+   - STATE: in the loops over the chunks of a state.
+   - ACROSS: inside the loop over keys. The value is an output with a sum over the lanes for each key. */
 enum stage { BEFORE, INSIDE, AFTER, STATE, ACROSS };
 
-/* How one value of the graph is lowered. An `int` member is the number of an array. */
+/* How one value of the graph is lowered. A member of type int is the number of an array. */
 struct lowered_value {
     enum stage stage;
-    int array;            /* the array that holds the value; for a state, at first the slots of the chunks */
-    bool inlined;         /* the only user computes this map in its nest, so the map has no array */
-    bool over_outer;      /* the value is a sum over the axes of `outer` only */
-    bool closed;          /* the value is a map of such sums, computed after the loops over `outer` */
-    bool running;         /* the value is a maximum that sums are relative to, and grows from tile to tile of keys */
-    int64_t power;        /* sums are relative to this power of the running maximum; 0: to exp2 of the maximum */
+    int array;            /* the array that holds the value; for a state, the slots until they are folded */
+    bool inlined;         /* a map without an array: its only user, a sum, computes it in the same statement */
+    bool over_outer;      /* a sum over outer axes only */
+    bool closed;          /* depends on a sum over outer axes, so it is computed after the loops over these axes */
+    bool running;         /* a running maximum: it grows from tile to tile of keys, and sums are relative to it */
+    int64_t power;        /* of a running maximum m: sums are divided by m^power; 0: sums are divided by exp2(m) */
     bool masked_infinity; /* the tile's elements outside the region have been set to -inf */
     bool masked_zero;     /* the tile's elements outside the region have been set to 0 */
-    int rescale;          /* of a running maximum: the factor that rescales sums to the new maximum */
+    int rescale;          /* of a running maximum: the factor that rescales sums when the maximum grows */
     int carried;          /* of a state: the tile that slots are folded into */
-    /* Of a state that is a running maximum: `keep` is the factor of the carried sum, `take` the factor of a slot. */
+    /* Of a state that is a running maximum: when slots are folded, the carried sums are multiplied by `keep`, and the
+       sums in a slot by `take`. */
     int keep, take;
 };
 
@@ -32,29 +43,30 @@ struct lowering {
     const struct graph *g;
     struct loops *l;
     struct module *m;
-    int output;       /* the value that is lowered */
-    int lane, stream; /* the axis of queries and the axis of keys; `stream` is -1 if no run-time axis is summed over */
-    int chunk;        /* the axis of chunks, or -1 */
-    uint32_t outer;   /* as bits, the axes of loops around the loop over keys whose indices are summed over */
-    bool outer_only;  /* the result has both sequences, or none, and is summed over `outer` only */
-    int rows;         /* for few queries, the axis of rows (the lanes hold keys or elements of a value); or -1 */
-    int slices;       /* the axis of slices, which are groups of rows; or -1 */
-    uint32_t within;  /* as bits, the axes of a slice's rows that the slice's sums do not keep */
-    bool prefix; /* queries read the state before their chunk (the graph has an axis of chunks); else of all keys */
-    bool after;  /* states sum the chunks after a lane's chunk: chunk 0 is the last chunk of the sequence */
-    /* `chunk_of` is the number of a lane's chunk, as the graph writes it. `last` is the position in `chunk_of`. */
+    int output;       /* the output whose axes become the loops */
+    int lane, stream; /* the axes of queries and of keys; -1: none. `stream` is -1 if no run-time axis is summed over */
+    int chunk;        /* the axis of chunks; -1: none */
+    uint32_t outer;   /* the outer axes, as bits */
+    bool outer_only;  /* only outer axes are summed over; the result has both sequences, or none */
+    int rows;         /* the axis of rows, for few queries; -1: many queries */
+    int slices;       /* the axis of slices; -1: none */
+    uint32_t within;  /* as bits, the axes of rows that are summed within a slice */
+    bool prefix;      /* a query reads the state of the chunks before its own; false: of all keys */
+    bool after;       /* a lane reads the state of the chunks after its own; loops start at the last chunk */
+    /* `chunk_of` is the chunk number of the query in a lane, max(last, 0) / length, and `last` is its last key. */
     const struct expr *chunk_of, *last;
-    const struct expr *stream_last; /* if `after`, the position that gives the chunk of a point of the stream */
-    int ring;                       /* the axis of recent chunks, or -1 */
-    int *outputs;                   /* the arrays of outputs, if arrays are made before their values */
-    struct lowered_value *lowered;  /* one for each value of the graph */
-    const bool *needed;             /* whether the current statements need a value, for each value */
-    /* The members below say where the next statement goes.
-       - end, before, inside: after, before and inside the loop over keys
-       - prepare: before the loop over keys, for statements about rows; NULL: in `before`
-       - open, close: before and after the rows of a slice; the lists start at `opened` and `closed`
-       - begin: before the windows, for states
-       - fold: after the chunks of a window, for states */
+    const struct expr *stream_last; /* if `after`: the position that determines the chunk of a point of the stream */
+    int ring;                       /* the axis of recent chunks, for a state of the last few chunks; -1: none */
+    int *outputs;                   /* the arrays of the outputs; NULL: each is made when it is written */
+    struct lowered_value *lowered;  /* for each value of the graph */
+    const bool *needed;             /* for each value: whether the statements that are being made need it */
+    /* Each of these points to the end of a list of statements, where the next statement goes.
+       - before, inside, end: before, inside and after the loop over keys
+       - prepare: before the loop over keys, for row values that all threads share; NULL: they go to `before`
+       - open, close: before and after the loops over the rows of a slice or over outer axes; these two lists start at
+         `opened` and `closed`
+       - begin: the initial values of states, before the loop over windows
+       - fold: the folds of states, after the chunks of a window */
     struct stmt **end, **before, **inside;
     struct stmt **prepare;
     struct stmt **open, **close;
@@ -62,89 +74,103 @@ struct lowering {
     struct stmt **begin, **fold;
 };
 
+/* Whether an axis is processed index by index or in tiles. False: every tile holds the whole axis. */
 bool lower_run_time(const struct lowering *x, int axis);
-/* Whether a value varies along both queries and keys. */
+/* Whether a value has an axis of keys and an axis of queries, which are lanes or rows. */
 bool lower_of_pairs(const struct lowering *x, const struct value *v);
-/* Whether a value is computed per slice, as a sum over the slice's rows. */
+/* Whether a value is a sum over the rows of each slice. */
 bool lower_has_slices(const struct lowering *x, const struct value *v);
+/* Adds a statement at *at and advances *at; returns the statement. */
 struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op);
-/* The axes of a value's tile are in this order: constant axes, keys, queries. So a sequence is in the lanes. */
+/* Finds the axes of a value's tile, usually in this order: constant axes, keys, queries. The last axis is in the vector
+   lanes. Returns their number. */
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes);
+/* Makes a tile with these axes; returns the array's number. A number is added to the name if another array has it. */
 int lower_new_tile(struct lowering *x, const char *name, int rank, const int *axes);
-int lower_output(struct lowering *x, int o); /* the array of an output */
+int lower_output(struct lowering *x, int o); /* makes the array of output o; returns its number */
+/* Returns the name of a value's tile in the emitted C, such as "score", "weight" or "key_features". */
 const char *lower_tile_name(const struct lowering *x, const struct value *v);
-/* Translates a reference to a value of the graph into a reference to an array. Axes that are fixed in the loops around
-   a tile are dropped. The chunk of a query is the chunk of the loop around the query. */
+/* Translates a reference to a value of the graph into a reference to the value's array. A tile lacks the axes of the
+   loops around it, so their subscripts are dropped. A slot is always that of the current chunk. */
 struct ref lower_ref(const struct lowering *x, const struct ref *r);
-/* Appends a MAP statement over the given axes. The statement assigns one expression. */
+/* Appends a MAP statement over the given axes: array `to` = e, or `to` folded with e (+=, max). */
 struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
                           const struct expr *e);
-/* Sets all elements of an array, or of a chunk's slot. */
+/* Appends a statement that sets all elements of an array. For an array of slots, only the slot of the current chunk. */
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value);
-/* Makes the array that compensates for rounding in a sum over keys in f32, and sets the array to 0. Returns 1 + the
-   array's number, or 0 for sums that need no compensation. */
+/* Makes the array that holds the rounding errors of the sum in array `to` (compensated summation), and sets it to 0 at
+   *at. Returns 1 + the array's number; 0: no compensation, because `streamed` is false or the type is f64. */
 int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stmt ***at);
 
-/* Sets masked elements of the operand's tile to the neutral element of the fold. Does nothing if the elements are
-   already neutral because the operand is computed from masked values. */
+/* Masks the tile of an operand of `sum`: elements outside the region of the sum are set to `neutral`, 0 or -inf. Does
+   nothing if they already have this value because the operand is computed from masked values. */
 void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral);
 
-/* These handle sums over the lanes at every point of the stream (sweep.c):
-   - lower_sums_across: whether an output is such a sum.
-   - lower_begin_across: makes the arrays of the sums. The first tile of the lanes sets the arrays to 0.
-   - lower_across: makes the product that adds to one of the sums. */
+/* Sums over the lanes with a vector for each point of the stream, stage ACROSS (sweep.c):
+   - lower_sums_across: whether a value is an output with such a sum.
+   - lower_begin_across: makes the arrays of all such sums. The first tile of the lanes sets them to 0.
+   - lower_across: makes the product that adds the terms of a tile to one of the sums. */
 bool lower_sums_across(const struct lowering *x, const struct value *v);
 void lower_begin_across(struct lowering *x);
 void lower_across(struct lowering *x, int number);
 
-/* The number of tiles of keys in a chunk, for a state of all keys: FEW_TILES for few queries, KEYS_AT_A_TIME for many.
-   A plain sum over at most FEW_TILES tiles needs no compensation. */
+/* The number of tiles of keys in a chunk of a state of all keys: FEW_TILES in the form for few queries, KEYS_AT_A_TIME
+   in the form for many. A chunk's sum over at most FEW_TILES tiles is not compensated. */
 enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };
 
+/* The number of tiles of keys in a chunk, rounded up. */
 int64_t lower_tiles_of_chunk(const struct lowering *x);
-/* If r reads a tile whose last axis is not `column`, makes a copy with the axes [row, column] at *at and returns a
-   reference to the copy. Otherwise returns r. */
+/* Returns a reference that has `column` as its last axis, so that `column` is in the vector lanes. If r reads a tile
+   with a different last axis, this is a copy with the axes [row, column], made at *at. Otherwise it is r. */
 struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int row, int column);
-/* The factor that rescales sums when their running maximum changes from one value to another. */
+/* Returns the factor that rescales sums when their running maximum changes: exp2(from - to), or (from / to)^power. */
 const struct expr *lower_moved(struct lowering *x, const struct lowered_value *maximum, const struct expr *from,
                                const struct expr *to);
-/* Multiplies the tile by the factor. */
+/* Appends the statement tile = tile * factor; both are numbers of arrays. */
 void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor);
+/* Whether an operand of v varies along the stream. */
 bool lower_has_stream(const struct lowering *x, const struct value *v);
-/* Whether the sum v runs over an axis of the loops around the loop over the stream. */
+/* Whether v is a sum over an outer axis. */
 bool lower_sums_outer(const struct lowering *x, const struct value *v);
+/* Returns a new, empty list of statements. */
 struct stmt **lower_new_list(struct lowering *x);
-/* Returns the number that the graph gives to a chunk. `place` is the chunk's place in the order of the loops. */
+/* Returns the number that the graph gives to the chunk which the loops visit at `place`: `place` itself, or
+   size - 1 - place if x->after. */
 const struct expr *lower_chunk_number(const struct lowering *x, const struct expr *place);
-/* Finds the range of indices of the axis whose last key is in the current chunk. `last` is the last key, as an
-   expression over INDEX of the axis. Indices that see no key belong to chunk 0. */
+/* Finds the queries that belong to the current chunk: the range *from to *to - 1 of indices of `axis` whose last key is
+   in this chunk. `last` is a query's last key, as an expression over INDEX of the axis. Queries that see no key belong
+   to chunk 0. */
 void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,
                        const struct expr **to);
-/* Makes the loop over the tiles of the stream, inside loops over the other axes that are summed over. Returns the loop
-   over the stream. Without a stream, returns the innermost loop over the other axes. */
+/* Makes the loops over outer axes and, inside them, the loop over the tiles of keys `from` to `to` - 1. Returns the
+   innermost loop. Without a stream, this is the innermost loop over outer axes. */
 struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to);
+/* Appends a loop over `step` indices of the axis at a time, from `from` to `to` - 1; returns the loop. */
 struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from,
                              const struct expr *to, int64_t step);
 
+/* Makes the array of an input, parameter or table of the graph, unless an array of this name exists. */
 void lower_array(struct lowering *x, int number, enum array_kind kind);
-/* Lowers the values of one loop over keys: the sums of the given stage and everything that the sums need. Returns the
-   region that the sums share, or NULL. */
+/* Makes the statements of one loop over keys, and those before and after it. With `sums` STATE, lowers states and the
+   values that they need; otherwise all values that are not part of states. Returns the region that all sums of the loop
+   share; NULL: they share none. */
 const struct expr *lower_values(struct lowering *x, enum stage sums);
 
-/* Makes the loops over queries. `body` becomes the body of a loop over tiles of queries. That loop is inside loops over
-   the axes that are not yet `open`. */
+/* Makes the loops over the output's axes, and the loop over tiles of queries with the given body inside. Axes for which
+   `open` is set already have a loop. */
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body);
-/* Copies outputs out of their tiles. Copies only outputs that are sums over slices if `of_slices`, and only outputs
-   that are not such sums otherwise. */
+/* Appends copies from tiles to output arrays: of outputs that are sums over slices if `of_slices`, otherwise of all
+   other outputs. */
 void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at);
-/* Makes the loop over slices and, inside, the loops over the rows of a slice. The loops over rows are between the
-   statements that open a slice and the statements that close a slice. */
+/* Makes the loop over slices. Its body is: the statements x->opened, then the loops over the rows of the slice with the
+   given body inside, then the statements x->closed. */
 void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body);
-/* Returns the body of the queries' loop. The body joins three lists of statements: before, inside and after the loop
-   over keys. */
+/* Makes the body of the loop over tiles of queries: the statements before the loop over keys, this loop, and the
+   statements after it. */
 struct stmt *lower_query_body(struct lowering *x);
 
-/* Lowers states, and the queries that read them. */
+/* Lowers a graph with states at *at: the loops that sum and fold the states, and the loops over the queries that read
+   them. */
 void lower_states(struct lowering *x, struct stmt **at);
 
 #endif

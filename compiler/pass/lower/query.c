@@ -1,4 +1,4 @@
-/* Makes the loops over queries. */
+/* Makes the loops over queries, over slices of rows, and over the queries of one chunk. */
 #include "lower.h"
 #include "../../analysis/analysis.h"
 
@@ -11,7 +11,8 @@ const struct expr *lower_chunk_number(const struct lowering *x, const struct exp
     return expr_make(x->m, EXPR_SUB, last, place, NULL);
 }
 
-/* Replaces the number of a query's chunk by the number of the loop's chunk. */
+/* Replaces the formula for the number of a query's chunk, in statement s and the statements after it and inside. The
+   index of the loop over chunks takes its place, because the loops visit queries chunk by chunk. */
 static void name_chunks(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = lower_chunk_number(x, expr_leaf(x->m, EXPR_INDEX, x->chunk));
@@ -23,8 +24,8 @@ static void name_chunks(struct lowering *x, struct stmt *s)
     }
 }
 
-/* Returns the first query whose last key is at or after `min`. The result can be negative. Last keys never decrease
-   from query to query. */
+/* Returns the first query, as an index of `axis`, whose last key is `min` or later. Last keys never decrease from query
+   to query. The formula is not clamped, so the result can be negative. Example: for last = i + 5, returns min - 5. */
 static const struct expr *first_query(const struct lowering *x, int axis, const struct expr *last,
                                       const struct expr *min)
 {
@@ -66,7 +67,7 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
         struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tiling.tile_q : 1);
         loop->parallel = parallel;
         for (int v = 0; v < x->g->values && axis == x->lane; v++) loop->ordered |= x->lowered[v].stage == ACROSS;
-        if (first == *at) *at = inner; /* continue after the outermost loop */
+        if (first == *at) *at = inner; /* the caller's next statement follows the outermost loop */
         inner = &loop->body;
     }
     *inner = body;
@@ -122,8 +123,8 @@ void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
     }
 }
 
-/* Makes the loops over `outer` for a result that is summed over the axes of `outer` only. If the result has both
-   sequences, these loops are inside a loop over the tiles of the stream. */
+/* Makes the loops for a result that is summed over outer axes only (x->outer_only), around the statements `inside`. If
+   the result has both sequences, these loops are inside a loop over tiles of keys. */
 static void outer_loops(struct lowering *x, struct stmt *inside)
 {
     const struct expr *zero = expr_int(x->m, 0);

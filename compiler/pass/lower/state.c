@@ -1,11 +1,12 @@
-/* Lowers states that are carried from chunk to chunk. The loops made here sum each chunk, fold the sums, and store the
-   states that queries read. */
+/* Lowers states. The loops made here sum the keys of each chunk into its slot, and fold the slots of a window in order.
+   If queries read the state before their chunk, the fold also stores this state in the slot. */
 #include "lower.h"
 
 #include <string.h>
 
-/* Replaces the number of a chunk by the number of the next chunk, because a chunk's sum belongs to the state of the
-   next chunk. */
+/* Replaces the index of the chunk by the number of the next chunk, in statement s and the statements after it and
+   inside. The graph writes a state's terms for the chunk that reads the state. The loops sum the keys of chunk c for
+   the state that chunk c + 1 reads. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
@@ -17,7 +18,7 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     }
 }
 
-/* Returns 1 - keep, the share that a sum loses. If `keep` is a select, the result is a select, too. */
+/* Returns 1 - keep, the share of a sum that decays in one chunk. For a select, each branch is subtracted from 1. */
 static const struct expr *lost(struct module *m, const struct expr *keep)
 {
     if (keep->op == EXPR_SELECT)
@@ -25,7 +26,8 @@ static const struct expr *lost(struct module *m, const struct expr *keep)
     return expr_make(m, EXPR_SUB, expr_real(m, 1), keep, NULL);
 }
 
-/* Returns the name of a state's slots with `word` instead of "state". */
+/* Returns a name for an array that belongs to a state: the name of the state's slots with `word` instead of "state".
+   For slots "state_sum" and the word "carried", this is "carried_sum". */
 static const char *name_like(const struct lowering *x, const char *word, const struct array *slots)
 {
     static const char state[] = "state";
@@ -34,11 +36,11 @@ static const char *name_like(const struct lowering *x, const char *word, const s
                                                     : word;
 }
 
-/* Folds the chunks' slots into the carried tile, in order. If queries read the state before their chunk, each slot then
-   receives the state before the slot's chunk.
-   - Sums relative to a running maximum are rescaled when it grows.
-   - If `keep` is at least 1/2, the loss is subtracted instead of multiplying: in f32, 1 - 2^-20 would be off by a
-     few percent of 2^-20 at every chunk. */
+/* Makes the statements that fold one slot of a state: carried = keep * carried + slot. If queries read the state before
+   their chunk, the old value of `carried` then replaces the slot.
+   - Sums relative to a running maximum are rescaled when the maximum grows.
+   - If `keep` is at least 1/2, the statement is carried += slot - (1 - keep) * carried. In f32, keep = 1 - 2^-20 itself
+     has an error of a few percent of 2^-20, and the error would be repeated for every chunk. */
 static void fold_state(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -76,7 +78,7 @@ static void fold_state(struct lowering *x, int number)
         keep = expr_replace(x->m, keep, chunk, lower_chunk_number(x, next));
     }
     if (keep && keep->op == EXPR_SELECT &&
-        expr_is_real(keep->arg[2], 0)) { /* a select, so that infinity and NaN are forgotten too */
+        expr_is_real(keep->arg[2], 0)) { /* select 0 instead of multiplying by 0, which would keep infinity and NaN */
         goes_on = keep->arg[0];
         keep = keep->arg[1];
     }
@@ -115,8 +117,8 @@ static void fold_state(struct lowering *x, int number)
         s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
 }
 
-/* Returns the number of chunks, before a query's chunk or after a key's chunk, that a state covers. Returns 0 if the
-   state covers all of these chunks. */
+/* Returns the reach of a state, which is read from its region: the number of chunks that the state covers. They are the
+   last chunks before a query's own (x->after: the first chunks after a key's own). 0: all such chunks. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)
 {
     if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;
@@ -130,8 +132,9 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
     return -first->integer / x->m->axis[x->chunk].extent;
 }
 
-/* Folds a state that covers the last `reach` chunks. The sums of these chunks are stored in a ring, and added again for
-   every chunk. */
+/* Makes the statements that fold one slot of a state that covers only the last `reach` chunks. A ring holds the sums of
+   these chunks. For every chunk, all sums in the ring are added up again, because subtracting a chunk that leaves the
+   ring would not be exact. */
 static void fold_recent(struct lowering *x, int number, int64_t reach)
 {
     const struct value *v = &x->g->value[number];
@@ -167,18 +170,20 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
 }
 
-/* Makes a parallel loop around `body`. The loop runs over axis 0 of the states, AT_A_TIME elements at a time. */
+/* Makes a parallel loop around `body`. The loop runs over `axis`, the first axis of states, AT_A_TIME elements at a
+   time. If the axis is x->rows, it takes ROWS_AT_A_TIME elements. */
 static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
 {
-    enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* whole vectors, so that threads do not share one */
+    enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* multiples of a vector: no two threads share one */
     const int64_t step = axis == x->rows ? ROWS_AT_A_TIME : AT_A_TIME;
     struct stmt *loop = lower_loop_over(x, at, axis, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, axis), step);
     loop->parallel = true;
     loop->body = body;
 }
 
-/* Handles the states whose axis 0 is `axis`. Makes the loops that set these states to their initial values, and the
-   loops that fold a window's chunks into the states. Returns false if there are no such states. */
+/* Handles all states whose first axis, after the axis of slots, is `axis`. At *begin, makes the loop that sets the
+   carried tiles to their initial values. At *fold, makes the loop that folds the slots of a window. Returns false if
+   there are no such states. */
 static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL;
@@ -203,7 +208,8 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     return true;
 }
 
-/* Handles the sums over a head's rows whose axis 0 is `axis`. Adds the chunks' sums in the order of the chunks. */
+/* Handles the sums over a slice's rows whose first axis, after the axis of slots, is `axis`. The slice is a head. Each
+   chunk of queries has a slot. The statements at *fold add the slots to the carried tile in the order of the chunks. */
 static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
@@ -232,8 +238,8 @@ static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struc
     states_loop(x, fold, axis, first);
 }
 
-/* Copies outputs: sums over a slice's rows if `of_slices`, states otherwise. Each thread copies the elements that it
-   computed. */
+/* Copies carried tiles to outputs: sums over a slice's rows if `of_slices`, states otherwise. The copies are in a
+   parallel loop over the same axis as the fold, so each thread copies the elements that it folded. */
 static void copy_states(struct lowering *x, bool of_slices, struct stmt ***leave)
 {
     struct stmt *all = NULL, **at = &all;
@@ -255,7 +261,7 @@ static void copy_states(struct lowering *x, bool of_slices, struct stmt ***leave
     }
 }
 
-/* Makes all sums over a head's rows, and copies the sums to their outputs. */
+/* Makes the loops for all sums over a slice's rows, and copies the sums to their outputs at *leave. */
 static void all_slice_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
 {
     uint32_t firsts = 0;
@@ -273,7 +279,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **begin = lower_new_list(x),
                 **fold = lower_new_list(x);
     const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
-    for (int v = 0; v < x->g->values; v++) { /* threads divide a state along a constant axis, so it needs one */
+    for (int v = 0; v < x->g->values; v++) { /* a state needs a constant axis, along which threads divide it */
         const struct value *state = &x->g->value[v];
         bool cut = x->lowered[v].stage != STATE;
         for (int k = 0; k < state->rank; k++) cut |= !lower_run_time(x, state->axes[k]);
@@ -282,7 +288,7 @@ void lower_states(struct lowering *x, struct stmt **at)
                           "a sum over keys that is one number is not compiled yet");
         return;
     }
-    for (int k = 0; k < out->rank; k++) { /* loops over the axes that all states have, or that a slice's sums have */
+    for (int k = 0; k < out->rank; k++) { /* loops over the axes of heads that all states, or sums of slices, have */
         bool of_head = true, of_slice = false;
         for (int v = 0; v < x->g->values; v++) {
             const struct value *value = &x->g->value[v];
@@ -294,7 +300,7 @@ void lower_states(struct lowering *x, struct stmt **at)
         loop->parallel = open[out->axes[k]] = true;
         at = &loop->body;
     }
-    if (x->slices >= 0) { /* one slice: the head */
+    if (x->slices >= 0) { /* with states, each head is one slice */
         struct stmt *loop = lower_loop_over(x, &at, x->slices, zero, expr_leaf(x->m, EXPR_SIZE, x->slices), 1);
         loop->parallel = true;
         at = &loop->body;
@@ -314,7 +320,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     name_next_chunk(x, *before);
     name_next_chunk(x, *inside);
     struct stmt **begin_end = begin, **fold_end = fold;
-    if (prepared && *prepared) { /* computed once for all threads of a head */
+    if (prepared && *prepared) { /* row values that one thread computes for all threads of a head */
         struct stmt *loop = lower_loop_over(x, &begin_end, x->rows, zero, expr_leaf(x->m, EXPR_SIZE, x->rows),
                                             x->m->axis[x->rows].extent);
         loop->parallel = true;
@@ -325,7 +331,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     at = &first_window;
     struct stmt *window = lower_loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
     window->window = true;
-    /* the positions that a chunk sums */
+    /* `from` and `to`: the range of positions that the current chunk sums */
     const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk),
                       *length = expr_int(x->m, x->m->axis[x->chunk].extent);
     const struct expr *first = expr_leaf(x->m, EXPR_LO, x->chunk), *last = expr_leaf(x->m, EXPR_HI, x->chunk);
@@ -335,7 +341,7 @@ void lower_states(struct lowering *x, struct stmt **at)
         expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL), NULL);
     if (x->after) lower_chunk_range(x, x->stream, x->stream_last, &from, &to);
     const struct expr *seen = NULL;
-    for (int v = 0; v < x->g->values && !x->prefix; v++) { /* leave out keys that no query sees */
+    for (int v = 0; v < x->g->values && !x->prefix; v++) { /* skip keys that no query sees */
         const struct expr *where = x->lowered[v].stage == STATE ? x->g->value[v].where : NULL;
         if (!where || where == seen || x->rows >= 0) continue;
         seen = where;

@@ -1,6 +1,7 @@
-/* Computes sums over the lanes in the same sweep as the sums over the stream. A sum over the lanes has one vector for
-   each point of the stream. Every tile of the lanes adds its products to the sums. So the loop over the lanes is
-   ordered, and the first iteration of this loop sets the sums to 0. */
+/* Computes sums over the lanes in the loops that sum over the stream. Example: with queries i in the lanes and keys j
+   in the stream, the sum over i of w[i][j] * dout[i] is one vector for each key.
+   - Each tile of lanes adds its terms to the sums of all keys. So the loop over tiles of lanes runs in order.
+   - The first iteration of that loop sets the sums to 0. */
 #include "lower.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@ bool lower_sums_across(const struct lowering *x, const struct value *v)
            !value_has_axis(v, x->lane) && graph_is_output(x->g, (int)(v - x->g->value));
 }
 
-/* The body of loops over the whole stream that only the first tile of the lanes runs. */
+/* Makes loops over the whole stream that run only for the first tile of lanes. Returns the body of the innermost
+   loop. */
 static struct stmt **begin(struct lowering *x)
 {
     const struct expr *zero = expr_int(x->m, 0);
@@ -41,6 +43,8 @@ void lower_begin_across(struct lowering *x)
     }
 }
 
+/* The product adds the sum over the lanes of pairs[j][i] * vectors[i][e] to the array of sums, for keys j and elements
+   e of a vector. */
 void lower_across(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];

@@ -1,4 +1,4 @@
-/* Makes tiles, statements and references for the other files of the lower pass. */
+/* Helpers for the other files of the lower pass: they make tiles, statements and references, and classify values. */
 #include "lower.h"
 
 #include <math.h>
@@ -27,8 +27,9 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
     return s;
 }
 
-/* Whether v is a map over keys that is read only by states in the current loops, along the states' last axis. The axes
-   of the map's tile then have the order of a stored array. */
+/* Whether the statements that are being made read v, a map over keys, only to sum a state along the state's last axis.
+   The keys are then the first axis of the tile, as in an array of the caller, so that the state's last axis is in the
+   vector lanes. */
 static bool lanes_of_states(const struct lowering *x, const struct value *v)
 {
     bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
@@ -47,7 +48,7 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
-    /* values prepared for rows have the rows in the lanes; their elements may come in any order */
+    /* row values that are computed before the loop over keys have the rows as their last axis */
     const int last = x->prepare && x->lowered[v - x->g->value].stage == BEFORE && value_has_axis(v, x->rows) ? x->rows
                                                                                                              : x->lane;
     if (lanes_of_states(x, v)) axes[rank++] = x->stream;
@@ -72,7 +73,7 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
     return loops_array(x->l, a);
 }
 
-/* Whether c->gradients.totals reads sums of that name. */
+/* Whether the output `name` is stored in the type of sums, because c->gradients.totals adds its elements. */
 static bool is_left(const struct lowering *x, const char *name)
 {
     const struct graph *totals = x->c->gradients.totals;
@@ -96,7 +97,7 @@ int lower_output(struct lowering *x, int o)
     return loops_array(x->l, a);
 }
 
-/* Whether a state, or a product of queries and keys, is made of the value. */
+/* Whether a contract that is a state, or varies along queries and keys, has v as an operand. Then v holds features. */
 static bool is_multiplied(const struct lowering *x, const struct value *v)
 {
     for (int w = 0; w < x->g->values; w++) {
@@ -108,7 +109,8 @@ static bool is_multiplied(const struct lowering *x, const struct value *v)
     return false;
 }
 
-/* Returns the name of a tile that has one number or one vector for each position. `of` names the kind of position. */
+/* Returns the name of a tile with one number or one vector for each position. `of` says what is at a position: "key" or
+   "query". Examples: "key_cos", "query_features". */
 static const char *name_of_rows(const struct lowering *x, const struct value *v, const char *of)
 {
     const char *role = "";
@@ -128,7 +130,7 @@ static const char *name_of_rows(const struct lowering *x, const struct value *v,
             const struct value *u = &x->g->value[v->operand[k].of];
             if (x->lowered[v->operand[k].of].stage == STATE) return vector ? "sum_from_state" : "row_sum_from_state";
             if (u->op != GRAPH_PARAM) continue;
-            const char *last = strrchr(u->name, '.'); /* the projection by parameter sketch.g1 is key_g1 */
+            const char *last = strrchr(u->name, '.'); /* keys times the parameter sketch.g1 are "key_g1" */
             role = arena_printf(x->m->arena, "_%s", last ? last + 1 : u->name);
         }
         break;
@@ -200,7 +202,7 @@ void lower_apply_region(struct lowering *x, const struct value *sum, int operand
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value)
 {
     const struct array *a = &x->l->array[array];
-    int slot = a->rank && a->axes[0] == x->chunk;
+    int slot = a->rank && a->axes[0] == x->chunk; /* 1: skip the axis of slots */
     lower_assign(x, at, a->rank - slot, a->axes + slot, array, FOLD_SET, expr_real(x->m, value));
 }
 

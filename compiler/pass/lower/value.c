@@ -1,10 +1,11 @@
-/* Makes the statements that compute one value of the graph. */
+/* Makes the statements that compute each value of the graph: maps, and sums, which are contracts and reductions. */
 #include "lower.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The axes that v sums over inside its statement, not in loops around it. The lanes come last. */
+/* Finds the axes that v sums over inside its statement, not in loops around the statement. The axis of lanes comes
+   last. Returns the number of axes. */
 static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
@@ -22,8 +23,8 @@ static int summed_axes(const struct lowering *x, const struct value *v, int *axe
     return rank;
 }
 
-/* Whether an operand over this axis is a tile with different lanes. The lanes of the product are then along the
-   product's second axis. */
+/* Whether an operand that varies along `axis` is a tile with a different last axis. Then `axis` is not in the vector
+   lanes of this operand. */
 static bool across_lanes(const struct lowering *x, const struct value *v, int axis)
 {
     for (int k = 0; k < v->operands; k++) {
@@ -37,17 +38,17 @@ static bool across_lanes(const struct lowering *x, const struct value *v, int ax
 struct sum {
     const struct value *v;
     struct lowered_value *own;
-    int rank, axes[MAX_RANK]; /* the axes of the result's tile, without the axis of slots */
-    int count, summed[MAX_AXES];
+    int rank, axes[MAX_RANK];    /* the axes of the result's tile, without the axis of slots */
+    int count, summed[MAX_AXES]; /* the axes that the statement sums over */
     bool state, maximum;
-    bool over_outer;      /* a sum over the axes of `outer` only */
-    bool of_slice;        /* a sum over the rows of a slice */
-    bool streamed;        /* a sum over the keys of the loop */
-    bool one_tile;        /* a state whose chunks are one tile of keys: its slot needs no rescaling */
-    bool many_terms;      /* a sum over many keys, with compensated rounding */
-    struct stmt ***at;    /* where the statement that sums goes */
-    struct stmt ***begin; /* where the sum is set to its initial value, if several iterations add to the sum */
-    int rescale;          /* the factor that rescales the sum so far; -1: none */
+    bool over_outer;      /* it sums over outer axes only */
+    bool of_slice;        /* it sums over the rows of a slice */
+    bool streamed;        /* it sums over the keys of the loop, so each iteration adds a tile of keys */
+    bool one_tile;        /* it is a state whose chunks are one tile of keys, so it is set and not added to */
+    bool many_terms;      /* it sums over many keys or rows, so it is compensated */
+    struct stmt ***at;    /* the list for the statement that sums */
+    struct stmt ***begin; /* the list for the statement that sets the initial value, if iterations add to the sum */
+    int rescale;          /* the array with the factor that rescales the sum so far; -1: none */
 };
 
 static struct sum describe_sum(struct lowering *x, int number)
@@ -68,7 +69,7 @@ static struct sum describe_sum(struct lowering *x, int number)
         s.axes[0] = s.axes[1];
         s.axes[1] = first;
     }
-    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after; /* a chunk may have no queries */
+    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after; /* x->after: a chunk may be empty */
     s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
                    (s.streamed && x->stream >= 0 && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
     s.begin = s.of_slice || s.over_outer ? &x->open : &x->before;
@@ -80,7 +81,8 @@ static struct sum describe_sum(struct lowering *x, int number)
     return s;
 }
 
-/* Makes the tile of a sum. For a state, the tile has a slot for each chunk. */
+/* Makes the tile of a sum; returns the array's number. The tile of a state, or of a slice's sum in a graph with states,
+   has a slot for each chunk. */
 static int new_sum_tile(struct lowering *x, const struct sum *s)
 {
     if (s->state || (s->of_slice && x->prefix)) {
@@ -97,15 +99,16 @@ static int new_sum_tile(struct lowering *x, const struct sum *s)
     return lower_new_tile(x, name, s->rank, s->axes);
 }
 
-/* Multiplies the sum so far, and its compensation if it has one, by the factor. */
+/* Multiplies the sum so far by the factor s->rescale, and its compensation too. `compensation` is 1 + the number of the
+   array, or 0. */
 static void rescale_sum(struct lowering *x, const struct sum *s, int compensation)
 {
     lower_rescale(x, s->at, s->rank, s->axes, s->own->array, s->rescale);
     if (compensation) lower_rescale(x, s->at, s->rank, s->axes, compensation - 1, s->rescale);
 }
 
-/* Tests whether the sum is a product of two arrays over one axis, where one array has the rows and the other array has
-   the lanes. Returns the operand that has the rows, or -1. */
+/* Tests whether the sum is a matrix product: result[row][lane] = sum over k of a[row][k] * b[k][lane]. Returns the
+   operand that is `a`, 0 or 1; -1: the sum is no such product. */
 static int operand_of_rows(const struct lowering *x, const struct sum *s)
 {
     if (s->v->op != GRAPH_CONTRACT || s->rank != 2 || s->count != 1) return -1;
@@ -118,24 +121,25 @@ static int operand_of_rows(const struct lowering *x, const struct sum *s)
     return rows;
 }
 
+/* Makes the statement of a matrix product. `rows` is the operand that has the rows (operand_of_rows). */
 static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 {
     const struct value *v = sum->v;
     const int to = sum->own->array;
     const bool adds = sum->of_slice || sum->over_outer || (sum->streamed && !sum->one_tile);
     if (adds) lower_set_constant(x, sum->begin, to, 0);
-    const bool of_rows = lower_of_pairs(x, &x->g->value[v->operand[rows].of]); /* the rows are weights */
+    const bool of_rows = lower_of_pairs(x, &x->g->value[v->operand[rows].of]); /* operand `rows` holds weights */
     if (sum->streamed) lower_apply_region(x, v, of_rows ? rows : 1 - rows, 0);
     const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
     const bool by_rows = sum->state &&
                          sum->rescale >=
-                             0; /* a state's factors differ by row, but a product applies factors along the lanes */
+                             0; /* a state has a factor for each row, but a DOT applies a factor for each lane */
     if (by_rows) rescale_sum(x, sum, compensation);
     const struct ref lane = lower_turned(x, sum->at, lower_ref(x, &v->operand[1 - rows]), sum->summed[0], sum->axes[1]);
     struct ref row = lower_ref(x, &v->operand[rows]);
     if (x->prepare && x->l->array[lane.of].kind == ARRAY_INPUT && ref_axis(&lane, lane.rank - 1) == sum->summed[0]) {
         row = lower_turned(x, &x->prepare, row, sum->axes[0],
-                           sum->summed[0]); /* both are stored along the summed axis */
+                           sum->summed[0]); /* both operands then have the summed axis last */
         if (x->l->array[row.of].kind == ARRAY_TILE) x->l->array[row.of].shared = true;
     }
     struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
@@ -152,7 +156,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     s->assign[0] = (struct assign){loops_ref(x->l, to), adds ? FOLD_SUM : FOLD_SET, NULL, compensation};
 }
 
-/* Makes a tile that holds the maximum before the current keys. */
+/* Makes a tile with a copy of the running maximum before the current tile of keys; returns the array's number. */
 static int keep_old_maximum(struct lowering *x, const struct sum *sum)
 {
     const int old = lower_new_tile(x, "old_max", sum->rank, sum->axes);
@@ -161,7 +165,7 @@ static int keep_old_maximum(struct lowering *x, const struct sum *sum)
     return old;
 }
 
-/* Makes the factor that rescales sums from the old maximum to the new maximum. */
+/* Makes the tile sum->own->rescale: the factor that rescales sums from maximum `old` to the new maximum. */
 static void make_rescale(struct lowering *x, const struct sum *sum, int old)
 {
     sum->own->rescale = lower_new_tile(x, "rescale", sum->rank, sum->axes);
@@ -172,9 +176,11 @@ static void make_rescale(struct lowering *x, const struct sum *sum, int old)
     s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
 }
 
-/* Makes the statement that folds the operands into the tile. The loops over summed axes are inside the loops over the
-   result's axes, so that a sum stays in a register. The innermost axis is the lanes. If the result has no sequence, the
-   keys are in the lanes. */
+/* Makes the MAP statement that adds the terms to the tile of the sum, or takes their maximum.
+   - Loops over summed axes are inside loops over the result's axes, so that a sum stays in a register.
+   - The innermost axis is in the vector lanes: the last axis of the result if it is a sequence. For states, sums of
+     slices and single numbers, it is the last summed axis.
+   - If the operand is an inlined map, the statement computes the map for each term. */
 static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
 {
     const struct value *v = sum->v, *from = &x->g->value[v->operand[0].of];
@@ -201,6 +207,8 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
                                       expr_real(x->m, sum->maximum ? -INFINITY : 0));
 }
 
+/* Makes the statements of a sum or maximum that is no matrix product. `running`: the value is a running maximum, so
+   this also makes the factor that rescales sums. */
 static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
 {
     const struct value *v = sum->v;
@@ -240,7 +248,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
     if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = x->m->dtype;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     if (v->integers) a.dtype = DTYPE_I32;
-    for (int k = 0; k < x->l->arrays; k++) /* several outputs share it */
+    for (int k = 0; k < x->l->arrays; k++) /* the loops of another group of outputs may have made it */
         if (x->l->array[k].kind == kind && strcmp(x->l->array[k].name, v->name) == 0) {
             x->lowered[number].array = k;
             return;
@@ -248,7 +256,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
     x->lowered[number].array = loops_array(x->l, a);
 }
 
-/* Marks the values over keys that v depends on. */
+/* Marks the values that v depends on. Stops at states, and at values that are computed after a loop over keys. */
 static void mark_needed(const struct lowering *x, int v, bool *needed)
 {
     for (int k = 0; k < x->g->value[v].operands; k++) {
@@ -259,6 +267,7 @@ static void mark_needed(const struct lowering *x, int v, bool *needed)
     }
 }
 
+/* Makes the array and the statements of one value. */
 static void lower_value(struct lowering *x, int v)
 {
     const struct value *value = &x->g->value[v];
@@ -266,7 +275,7 @@ static void lower_value(struct lowering *x, int v)
     switch (value->op) {
     case GRAPH_INPUT:
     case GRAPH_PARAM:
-    case GRAPH_TABLE: break; /* already arrays */
+    case GRAPH_TABLE: break; /* lower_outputs has made their arrays */
     case GRAPH_MAP: {
         if (own->inlined) break;
         int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);

@@ -1,5 +1,5 @@
-/* Finds the features of a weight. The weight is written as a tree of sums and products. Each factor in the tree depends
-   only on the query or only on the key. */
+/* Finds the features of a weight, in two steps. separate_find turns the weight's expression into a tree of struct node.
+   separate_feature_map turns the tree into a map for each side, whose last axis counts the features. */
 #include "separate.h"
 #include "../../analysis/analysis.h"
 
@@ -33,6 +33,7 @@ static struct node *node(struct separation *x, enum node_kind kind, const struct
     return n;
 }
 
+/* Makes the node of a factor of the query times a factor of the key. */
 static struct node *factor(struct separation *x, const struct expr *query, const struct expr *key)
 {
     struct node *n = node(x, NODE_FACTOR, NULL, NULL, 1);
@@ -41,8 +42,8 @@ static struct node *factor(struct separation *x, const struct expr *query, const
     return n;
 }
 
-/* Finds the features of an inner product over one constant axis, with one factor that depends on i and one factor that
-   depends on j. */
+/* Returns the LEAF for an operand of the weight that is an inner product <a[i], b[j]> over one constant axis. Returns
+   NULL if the operand is anything else. */
 static struct node *inner_product(struct separation *x, const struct ref *r)
 {
     const struct value *v = &x->g->value[r->of];
@@ -68,7 +69,7 @@ static struct node *inner_product(struct separation *x, const struct ref *r)
     return n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
 }
 
-/* Whether an exponential is a factor of the value. */
+/* Whether an exponential is a factor of expression e, which is over the operands of v. */
 static bool exponential_factor(const struct graph *g, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_MUL) return exponential_factor(g, v, e->arg[0]) || exponential_factor(g, v, e->arg[1]);
@@ -77,6 +78,7 @@ static bool exponential_factor(const struct graph *g, const struct value *v, con
     return inner->op == GRAPH_MAP && exponential_factor(g, inner, inner->expr);
 }
 
+/* Whether value v is a map with an exponential as a factor. */
 static bool grows_exponentially(const struct graph *g, int v)
 {
     return g->value[v].op == GRAPH_MAP && exponential_factor(g, &g->value[v], g->value[v].expr);
@@ -105,7 +107,8 @@ const struct node *separate_too_many(struct separation *x)
     return separate_none(x, arena_printf(x->m->arena, "it would have more than %d features", MAX_FEATURES));
 }
 
-/* Finds the features of an exponential that depends on query and key. */
+/* Returns the tree of e, an exponential or power that depends on query and key: base^(i - j), times a factor of each
+   side. Adds e to x->decay. Returns NULL after separate_none if e has no such form. */
 static const struct node *decay(struct separation *x, const struct expr *e)
 {
     struct decay found;
@@ -129,7 +132,7 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     return node(x, NODE_PRODUCT, factor(x, found.factor[QUERY], found.factor[KEY]), n, 1);
 }
 
-/* Returns the operation in the user's C syntax. */
+/* Returns the operation as a message names it, in the user's C syntax: "'<'", "fabs(…)". */
 static const char *as_written(struct arena *arena, enum expr_op op)
 {
     if (op == EXPR_SELECT) return "a choice '? :'";
@@ -138,7 +141,7 @@ static const char *as_written(struct arena *arena, enum expr_op op)
     return arena_printf(arena, "%s%s(…)", prefixed ? "f" : "", expr_name(op));
 }
 
-/* Finds the features of a quotient. `a` holds the features of the dividend, or NULL. */
+/* Returns the tree of the quotient e. `a` is the tree of the dividend; NULL: it has none, which has been reported. */
 static const struct node *quotient(struct separation *x, const struct expr *e, const struct node *a)
 {
     if (separate_uses_axis(x, e->arg[1], x->lane) && separate_uses_axis(x, e->arg[1], x->stream)) {
@@ -154,7 +157,7 @@ static const struct node *quotient(struct separation *x, const struct expr *e, c
     return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
 }
 
-/* Continues after a term without features, so that the user sees all the reasons at once. */
+/* After a term without features, the search goes on with the other terms, so that the user sees all reasons at once. */
 const struct node *separate_find(struct separation *x, const struct expr *e)
 {
     bool query = separate_uses_axis(x, e, x->lane), key = separate_uses_axis(x, e, x->stream);
@@ -194,7 +197,7 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
 
 /* ---- from features to expressions ---- */
 
-/* Returns the operand of one side's map that reads `r`, or NULL if the map has no room for a new operand. */
+/* Returns the operand of one side's map that reads r, and adds it if necessary; NULL: too many operands. */
 static const struct expr *operand_of(struct separation *x, enum side side, const struct ref *r)
 {
     struct value *v = &x->made[side];
@@ -205,8 +208,8 @@ static const struct expr *operand_of(struct separation *x, enum side side, const
     return expr_leaf(x->m, EXPR_OPERAND, k);
 }
 
-/* Returns feature f of one side, where f is an integer expression. Returns NULL if the map would have too many
-   operands. */
+/* Returns the expression of feature number f for one side of tree n. f is an integer expression, from 0 to
+   n->features - 1. NULL: the side's map would have too many operands. */
 static const struct expr *feature(struct separation *x, const struct node *n, enum side side, const struct expr *f)
 {
     switch (n->kind) {
@@ -226,7 +229,8 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         return expr_bind(x->m, n->factor[side], with);
     }
     case NODE_DECAY: {
-        /* No key precedes the first chunk; without the select, a query there would take base to an unbounded power. */
+        /* The query has base^(i - end), the key has base^(end - j), with `end` the last key before the chunk. No key is
+           before chunk 0, so a query of chunk 0 has base^0 instead. */
         const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : separate_query_position(x);
         const struct expr *steps = side == KEY ? separate_make(x, EXPR_SUB, x->end[KEY], own)
                                                : separate_make(x, EXPR_SUB, own, x->end[QUERY]);
@@ -252,8 +256,9 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         return a && b ? separate_make(x, EXPR_MUL, a, b) : NULL;
     }
     case NODE_SQUARE: {
-        /* The index is f = t * n + k, for the product of elements k and (k + t) mod n; t = 0 gives the squares. If n
-           is even, t = n/2 would repeat each pair; the features end halfway through it. */
+        /* Feature f = t * n + k is the product of elements k and (k + t) mod n. For t = 0, it is a square. All other
+           products occur twice in a * a, so the query's side is doubled. If n is even, t = n/2 gives each pair twice;
+           the features end in the middle of t = n/2. */
         const struct expr *count = expr_int(x->m, n->a->features), *t = separate_make(x, EXPR_DIV, f, count),
                           *first = separate_make(x, EXPR_MOD, f, count);
         const struct expr *a = feature(x, n->a, side, first),

@@ -1,18 +1,20 @@
-/* Finds finite features. If the weight w(i, j) is an inner product of a vector of i and a vector of j, then the
-   state, the sum over j of (features of j) * v_j, is computed once for all queries: the cost is linear in the number
-   of keys. The rules look only at the weight's expression:
-   - <a_i, b_j>: the features are a_i and b_j.
+/* Finds finite features and rewrites sums over keys with them. If the weight of query i and key j is an inner product
+   of features, w(i, j) = <f(i), g(j)>, then the sum over j of w(i, j) * v[j] is f(i) times the state, the sum over j of
+   g(j) * v[j]. The state is computed once for all queries, so the cost is linear in the number of keys. The features
+   follow from the weight's expression:
+   - <a[i], b[j]>: the features are a[i] and b[j].
    - x + y: the features of x, followed by the features of y.
    - x * y: each feature of x times each feature of y (tensor product).
-   - x * x: half of the products, because the other half is equal. With n features, these are the products of elements
-     k and (k + t) mod n for t = 0 … n/2. The products are doubled on one side.
-   - A factor that depends only on i, depends only on j or is constant goes to that side.
-   - base^(i - j): base^(i - e) and base^(e - j), where e is the last key before i's chunk. The exponents stay small
-     and the factors at most 1.
-   If all queries see the same keys, the state is one sum over these keys. If query i sees the keys j <= x(i), the
-   state is carried from chunk to chunk and covers the chunks before the chunk of x(i). Keys in that chunk are summed
-   quadratically, with the weight as it was written (Kacham, Mirrokni and Zhong, 2024, section 3.1). A select on
-   "same chunk" gives that chunk another weight (section 3.2). */
+   - x * x: the products of two features of x. Of two equal products only one is kept, and it is doubled on one side. If
+     x has n features, these are the products of features k and (k + t) mod n for t = 0 to n / 2.
+   - A factor that depends on i alone, or on j alone, multiplies the features of that side.
+   - base^(i - j): the features are base^(i - e) and base^(e - j), where e is the last key before i's chunk. Thus the
+     exponents are small and the factors at most 1.
+   The region of the sum decides which keys a state covers:
+   - If all queries see the same keys, the state is one sum over these keys.
+   - If query i sees the keys up to a(i), the state is carried from chunk to chunk. It covers the chunks before the
+     chunk of a(i). In that chunk, the sum stays quadratic (Kacham, Mirrokni and Zhong, 2024, section 3.1).
+   - A select on "query and key are in one chunk" can give this chunk a different weight (section 3.2). */
 #include "../pass.h"
 #include "separate.h"
 #include "../../analysis/analysis.h"
@@ -20,12 +22,14 @@
 #include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
 
-/* The cost in FLOPs of a map for a pair within a chunk, after the inner product (A_MAP), and of each feature that is an
-   exponential (A_FUNCTION). */
+/* Estimated costs in FLOPs, to choose the length of chunks:
+   - A_MAP: of the map from an inner product to a weight, for each pair within a chunk
+   - A_FUNCTION: of a feature that is an exponential */
 static const double A_MAP = 16, A_FUNCTION = 24;
 
 /* ---- the regions ---- */
 
+/* Returns the number of the chunk that contains `position`, max(position, 0) / chunk. */
 static const struct expr *chunk_number(const struct separation *x, const struct expr *position, int64_t chunk)
 {
     return separate_make(x, EXPR_DIV, separate_make(x, EXPR_MAX, position, expr_int(x->m, 0)), expr_int(x->m, chunk));
@@ -33,19 +37,22 @@ static const struct expr *chunk_number(const struct separation *x, const struct 
 
 /* ---- the rewriting ---- */
 
+/* The rewriting of one weight. */
 struct plan {
-    int64_t chunk;
-    const struct node *features;
-    const struct expr *near,
-        *last;                 /* `near`: the weight within a chunk; `last`: the last key that a query sees, or NULL */
-    const struct expr *region; /* NULL: all keys */
-    int64_t reach, ahead; /* The state covers `reach` chunks before the query's own, 0: all. The quadratic sum covers
-                             `ahead` chunks after it; -1: it ends within the query's own. */
-    int users, user[MAX_OPERANDS];
+    int64_t chunk;               /* the length of a chunk in keys */
+    const struct node *features; /* NULL: the weight has no finite features */
+    /* `near`: the weight within a chunk. `last`: the last key that a query sees; NULL: the same for all queries. */
+    const struct expr *near, *last;
+    const struct expr *region; /* of the sum; NULL: all keys */
+    /* The state covers `reach` chunks before the query's own; 0: all of them. The quadratic sum covers the query's own
+       chunk and `ahead` chunks after it; -1: it ends within the query's own chunk. */
+    int64_t reach, ahead;
+    int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
 
-/* `other` is the second factor of the sum. Makes a copy of this factor that is 0 for keys whose features are 0 because
-   their id differs. Otherwise infinity or NaN in the factor would reach the state. Returns the copy's number. */
+/* The features of a key are 0 if its id is not the id of the state. But 0 times infinity or NaN would still spoil the
+   state. So this makes a copy of `other`, the second factor of the sum, that is 0 for such keys. Returns the copy's
+   number. */
 static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
@@ -57,8 +64,9 @@ static int of_last_id_too(struct separation *x, const struct ref *other, int64_t
     return x->weight++;
 }
 
-/* Makes the state: the sum over keys of (features of the key) * (the other factor of `sum`, if any). The sum runs over
-   all keys, or over the keys before chunk c. */
+/* Makes the state for `sum`, which sums weight * other, or the weight alone. The state is the sum over keys of
+   features * other, or of the features alone. It covers the plan's region, or the keys before chunk c for each c.
+   Returns the state's number. */
 static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis,
                     const struct plan *plan)
 {
@@ -95,7 +103,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
                 x, EXPR_AND, separate_make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
         }
         state.keep = separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
-        if (x->id[KEY]) { /* The state is reset when another id begins. */
+        if (x->id[KEY]) { /* decay to 0 if another id begins between this chunk and the next */
             const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis),
                               *next = separate_make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
             const struct expr *goes_on = separate_same_id(x, separate_end_before(x, next, plan->chunk),
@@ -109,15 +117,14 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     return x->weight++;
 }
 
-/* Inserts `v` before value *at and advances *at; returns the new value's number. */
+/* Inserts v before value *at, and increases *at, so that it still names the same value. Returns the number of v. */
 static int insert_before(struct graph *g, int *at, struct value v)
 {
     graph_insert(g, *at, v);
     return (*at)++;
 }
 
-/* Finds the sums of the weight over keys. Returns false if the sums have different regions, or if a value other than
-   these sums uses the weight. */
+/* Finds the users of the weight. Returns false unless all users are sums over keys with the same region, *where. */
 static bool find_sums(const struct separation *x, struct plan *plan, const struct expr **where)
 {
     const struct graph *g = x->g;
@@ -139,7 +146,8 @@ static bool find_sums(const struct separation *x, struct plan *plan, const struc
     return true;
 }
 
-/* Sets the plan's region and last key. Returns false if no state fits the region. */
+/* Sets the members of the plan that follow from the region `where`. Returns false after separate_none if no state can
+   cover such a region. */
 static bool find_region(struct separation *x, const struct expr *where, struct plan *plan)
 {
     x->id[QUERY] = x->id[KEY] = NULL;
@@ -160,8 +168,9 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
         return separate_none(x,
                              "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
                              "'prefix', 'block_window' or a combination of these") != NULL;
-    if (x->id[KEY]) { /* Ids never decrease, so keys before a query's chunk have ids no larger than the query's, unless
-                         that chunk comes after the query. */
+    if (x->id[KEY]) {
+        /* A state holds only the keys with the last id before its chunk. Ids never decrease, so these are all keys with
+           the query's id, unless the chunk comes after the query. */
         if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
             return separate_none(x, "its mask lets a query see later keys that share its id, and no state can be "
                                     "carried for these") != NULL;
@@ -170,7 +179,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
     return true;
 }
 
-/* Whether only sums over one region use the weight, and features can replace the weight. Fills in the plan. */
+/* Fills in the plan. Returns false if features cannot replace the weight; x->c->reason then says why. */
 static bool make_plan(struct separation *x, struct plan *plan)
 {
     const struct expr *where = NULL, *far = x->value->expr;
@@ -179,7 +188,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!find_sums(x, plan, &where) || !plan->users) return false;
     x->c->reason = NULL;
     const bool carried = find_region(x, where, plan);
-    if (!carried) { /* Continue as if the mask were 'causal', to report what else prevents a linear form. */
+    if (!carried) { /* continue as if the mask were 'causal', to report all reasons at once */
         *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1, .last = separate_query_position(x)};
         x->id[QUERY] = x->id[KEY] = NULL;
     }
@@ -187,7 +196,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     x->decays = 0;
     plan->near = far;
     if (plan->last && plan->chunk &&
-        far->op == EXPR_SELECT) { /* The weight differs if query and key are in one chunk. */
+        far->op == EXPR_SELECT) { /* "same chunk ? near : far", such as 'local: exact' */
         const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2],
                           *position[2] = {plan->last, j};
         for (int k = 0; k < 2; k++)
@@ -223,6 +232,10 @@ static bool make_plan(struct separation *x, struct plan *plan)
     return plan->features && plan->features->kind != NODE_FACTOR;
 }
 
+/* Replaces each sum of the weight:
+   - Without chunks, the sum becomes `far`, the query's features times the state.
+   - With chunks, the sum becomes `near` + `far`. `near` is the quadratic sum over the query's chunk, and `far` uses the
+     state before this chunk. */
 static void rewrite(struct separation *x, struct plan *plan)
 {
     struct module *m = x->m;
@@ -239,7 +252,7 @@ static void rewrite(struct separation *x, struct plan *plan)
                                     one);
     }
     int old = x->weight;
-    struct value *weight = arena_alloc(m->arena, sizeof *weight); /* inserting values moves the graph's own copy */
+    struct value *weight = arena_alloc(m->arena, sizeof *weight); /* a copy, because graph_insert moves values */
     *weight = *x->value;
     x->value = weight;
     int query = separate_feature_map(x, plan->features, QUERY, feature_axis, plan->chunk),
@@ -277,7 +290,7 @@ static void rewrite(struct separation *x, struct plan *plan)
         both.operands = 2;
         both.operand[0] = graph_ref(x->g, close, NULL);
         both.operand[1] = graph_ref(x->g, distant, NULL);
-        const struct expr *earlier = expr_leaf(m, EXPR_OPERAND, 1); /* only queries with the state's id read it */
+        const struct expr *earlier = expr_leaf(m, EXPR_OPERAND, 1); /* 0 if the state has a different id */
         if (x->id[KEY])
             earlier = expr_make(m, EXPR_SELECT, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), earlier,
                                 expr_real(m, 0));
@@ -305,14 +318,14 @@ void pass_separate(struct compilation *c)
         }
         if (!pair || !query) continue;
         if (value->op == GRAPH_CONTRACT)
-            v += graph_map_summed(c->graph, v); /* simplify removes it if it stays unused */
+            v += graph_map_summed(c->graph, v); /* makes a map; simplify removes an unused map */
         value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;
         struct plan plan;
         x->weight = v;
         x->value = value;
         if (!make_plan(x, &plan)) continue;
-        /* Without 'algorithm: linear', a state too large for the caches is not worth it. */
+        /* a state with more features does not fit the caches, so the user must ask for it */
         if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN) {
             separate_none(
                 x,

@@ -1,95 +1,119 @@
-/* The files of the separate pass share this header. It declares the weight as a tree, and the keys that a query
-   sees. */
+/* Shared by the files of the separate pass, which replaces weights by finite features. The files use these words:
+   - weight: the value w(i, j) for query i and key j that is summed over keys.
+   - features: vectors f(i) and g(j) with w(i, j) = <f(i), g(j)>. Query and key are the two sides.
+   - state: the sum over keys j of g(j) times a row of values. A query multiplies f(i) by a state.
+   - chunk: a number of consecutive keys. A carried state S[c] covers the keys before chunk c. A query's chunk is the
+     chunk of the last key that the query sees.
+   - id: an integer for each position, such as the number of a document. Ids never decrease along a sequence.
+   - lane, stream: the axis of queries and the axis of keys. */
 #ifndef ATTNC_PASS_SEPARATE_H
 #define ATTNC_PASS_SEPARATE_H
 
 #include "../../analysis/analysis.h"
 #include "../../schedule/schedule.h"
 
-/* The largest numbers that the pass accepts:
-   - MAX_FEATURES: features of a weight
-   - MAX_CHOSEN: features of a weight if the user does not ask for the linear form
-   - MAX_DECAYS: decaying factors of a weight
-   - MAX_RECENT: blocks of a window */
+/* Limits of the pass:
+   - MAX_FEATURES: the maximum number of features of a weight
+   - MAX_CHOSEN: this maximum if the spec does not have 'algorithm: linear'
+   - MAX_DECAYS: of exponentials that decay with the distance between query and key, this number can be rewritten
+   - MAX_RECENT: the maximum number of blocks that a query sees before its own, under a mask of blocks */
 enum { MAX_FEATURES = 1 << 14, MAX_CHOSEN = 1 << 12, MAX_DECAYS = 8, MAX_RECENT = 256 };
 
+/* A weight is a tree of nodes:
+   - LEAF: an inner product of a vector of the query and a vector of the key
+   - SUM: a + b
+   - PRODUCT: a * b
+   - SQUARE: a * a
+   - FACTOR: a factor of the query times a factor of the key
+   - DECAY: base^(position of the query - position of the key) */
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR, NODE_DECAY };
 enum side { QUERY, KEY };
 
 struct node {
     enum node_kind kind;
-    int64_t features;
+    int64_t features; /* the number of features */
     const struct node *a, *b;
     struct ref leaf[2];           /* of a LEAF: the vector of each side */
     int axis;                     /* of a LEAF: the axis summed over */
     const struct expr *factor[2]; /* of a FACTOR: the factor of each side, over the weight's operands */
-    const struct expr *base;      /* of a DECAY: the factor from one key to the next */
+    const struct expr *base;      /* of a DECAY: above 0, at most 1 */
 };
 
+/* The state of the pass while it replaces one weight. */
 struct separation {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int weight, lane, stream;
+    int weight, lane, stream;  /* the number of the weight's value, and the axes of queries and keys */
     const struct value *value; /* the weight */
-    bool exponentials;         /* the features of both query and key are exponentials along one axis */
-    const struct expr *last;   /* the last key that a query sees, or NULL */
+    bool exponentials;         /* an inner product in the weight has exponential features on both sides */
+    const struct expr *last;   /* the last key that a query sees; NULL: there is no axis of chunks */
     int decays;                /* the number of the weight's decaying exponentials */
-    /* `decay` holds each decaying exponential as the weight has it, `written` as a power of its base. */
+    /* For each decaying exponential: the expression in the weight, and the same as a power of the base. */
     const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];
-    struct value made[2]; /* the maps of both sides' features, while they are built */
-    int chunk_axis;
-    const struct expr *id[2]; /* the id of each side, which query and key must share; or NULL */
-    const struct expr *before,
-        *end[2]; /* whether a query's chunk is the first; by side, the last key before the chunk */
+    struct value made[2];     /* the maps of both sides' features, while they are built */
+    int chunk_axis;           /* -1: all queries read the same state */
+    const struct expr *id[2]; /* the id of each side, if a query sees only keys with its own id; or NULL */
+    /* `before`: whether the query's chunk is chunk 0. `end`: the last key before the query's chunk, and the last key
+       before the chunk that a state belongs to. */
+    const struct expr *before, *end[2];
 };
 
 const struct expr *separate_make(const struct separation *x, enum expr_op op, const struct expr *a,
                                  const struct expr *b);
-/* The query's position among the keys. The last query is at the position of the last key. */
+/* Returns the position of query i among the keys: i + n_k - n_q, so the last query is at the last key. */
 const struct expr *separate_query_position(const struct separation *x);
 
 /* ---- from the expression to features ---- */
 
+/* Whether e, an expression over the weight's operands, varies along the axis. */
 bool separate_uses_axis(const struct separation *x, const struct expr *e, int axis);
+/* Adds `why` to the reasons for which there is no linear form. Returns NULL. */
 const struct node *separate_none(struct separation *x, const char *why);
+/* separate_none with the reason that there are more than MAX_FEATURES features. */
 const struct node *separate_too_many(struct separation *x);
+/* Returns the tree of expression e, which is over the weight's operands. Returns NULL after separate_none if e has no
+   finite features. */
 const struct node *separate_find(struct separation *x, const struct expr *e);
-/* Whether the keys' features have an exponential as a factor. Sums of such features are relative to a maximum. */
+/* Whether a feature of the keys has an exponential as a factor. Sums of such features must be relative to a maximum. */
 bool separate_grows(const struct separation *x, const struct node *n);
-/* The factor by which feature f of all earlier keys is multiplied at the end of a chunk. NULL stands for a factor
-   of 1. */
+/* Returns the factor by which a state's row for feature f decays from one chunk to the next; `chunk` is the length of a
+   chunk. NULL: the row does not decay. Example: base^chunk for a DECAY. */
 const struct expr *separate_kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk);
-/* Whether the id at `position` equals the id at `end`, which is the last key before a chunk. */
+/* Returns the condition that the ids at two positions are equal. */
 const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end);
-/* The last key before a chunk, or the last key of all. */
+/* Returns the last key before a chunk, min(chunk * length, n_k) - 1. */
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length);
-/* Returns e for keys that have the id of the last key before the chunk, and 0 for other keys. So only keys with that id
-   enter the state. */
+/* Returns e for keys that have the id of the last key before the state's chunk, and 0 for other keys. A state S[c] thus
+   sums only keys with this id. `chunk` is the length of a chunk. */
 const struct expr *separate_of_last_id(const struct separation *x, const struct expr *e, int64_t chunk);
-/* Inserts the map of one side's features. The map's axes are the axes of the weight that the features depend on,
-   followed by the axis of features. Returns the map's number, or -1. */
+/* Inserts the map of one side's features before the weight, and increases x->weight. The map's axes are the axes of the
+   weight that the features depend on, then `axis`, the axis of features. `chunk` is the length of a chunk. Returns the
+   map's number; -1: it would have too many operands. */
 int separate_feature_map(struct separation *x, const struct node *n, enum side side, int axis, int64_t chunk);
 
-/* Returns the region without its conditions on ids. Returns NULL if the region has no other conditions. */
+/* Removes conditions "the query's id == the key's id" from the region `where`, and sets x->id to these ids. Returns the
+   remaining region; NULL: nothing remains. */
 const struct expr *separate_without_ids(struct separation *x, const struct expr *where);
-/* Whether `last`, the last key that a query sees, never comes after the query. */
+/* Whether position `last` is never after position `query`. False if this is not known. */
 bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query);
 
-/* A region made of blocks of `length` keys. A query in block c sees keys from the start of block c - reach. If the
-   region is causal, the keys end at the query; otherwise they end with block c + ahead. */
+/* A region made of blocks of `length` keys. A query in block c sees the keys from the start of block c - reach up to
+   its own position if `causal`, otherwise up to the end of block c + ahead. */
 struct blocks {
     int64_t length, reach, ahead;
     bool causal;
     const struct expr *region; /* the region without the condition on the first block that a query sees */
 };
 
-/* Whether queries see whole blocks before their block, and keys at most a fixed number of blocks ahead. */
+/* Whether the region `where` is a window of blocks with a reach above 0; fills in *found. */
 bool separate_window_of_blocks(const struct separation *x, const struct expr *where, struct blocks *found);
-/* Returns true for these three kinds of region, and false for any other region:
-   - All queries see all keys: *where is NULL.
-   - Each query sees the keys up to *last.
-   - All queries see the same region of keys: *last is NULL. */
+/* Returns false unless the region *where is one of these three. Sets *last, and writes *where in a standard form:
+   - All queries see all keys: *where and *last are NULL.
+   - All queries see the same first keys: *where is "j < a", and *last is NULL.
+   - Query i sees the keys up to a(i): *where is "j <= a(i)". *last is a position that tells the query's chunk: the
+     minimum of a(i) and the last key. If a(i) is the position of the query, or 1 less, *last is the position of the
+     query. */
 bool separate_prefix_region(const struct separation *x, const struct expr **where, const struct expr **last);
 
 #endif

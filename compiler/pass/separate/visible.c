@@ -1,9 +1,10 @@
-/* Finds out which keys a region lets a query see: whether the keys end at the query, and whether the keys are whole
-   blocks or a prefix of the sequence. */
+/* Recognises the regions that states can cover, from their expressions: prefixes of the sequence, windows of blocks,
+   and keys with the same id as the query. A query sees the keys that are in the region with it. */
 #include "separate.h"
 #include "../../analysis/analysis.h"
 
-/* Whether the condition is that query and key have the same id. Notes both ids. */
+/* Whether the condition `where` is "the query's id == the key's id". If so, sets x->id. Returns false if x->id is set
+   to different ids already. */
 static bool id_region(struct separation *x, const struct expr *where)
 {
     const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
@@ -33,8 +34,8 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
     return known_difference(x->m, query, last, &distance) && distance >= 0;
 }
 
-/* Returns the last key that a query sees. The query must see all keys up to this key, and later queries must see at
-   least as many keys. Returns NULL for any other region. */
+/* Returns the last key that a query sees, as an expression over the index of the query. Returns NULL unless the query
+   sees all keys up to this key, and later queries see at least as many keys. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
@@ -53,7 +54,8 @@ static const struct expr *last_key(const struct separation *x, const struct expr
     return of_query || !expr_has(e, EXPR_INDEX) ? last : NULL;
 }
 
-/* Whether e is the number of the block that contains `position`. Blocks have *of positions; *of is set if it was 0. */
+/* Whether e is the number of the block that contains `position`: (position - position mod *of) / *of. If the length of
+   blocks *of is 0, any length fits, and *of is set to it. */
 static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
 {
     if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
@@ -64,7 +66,7 @@ static bool is_block_number(const struct separation *x, const struct expr *e, co
     return true;
 }
 
-/* Whether e is the number of the block that contains `position`, plus a constant, *shift. */
+/* Whether e is the number of the block that contains `position`, plus a constant. Sets *shift to the constant. */
 static bool is_block_shifted(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of,
                              int64_t *shift)
 {
@@ -72,6 +74,7 @@ static bool is_block_shifted(const struct separation *x, const struct expr *e, c
     return is_block_number(x, *shift ? e->arg[0] : e, position, of);
 }
 
+/* Adds the conditions of `where` to *found. Returns false if a condition does not fit a window of blocks. */
 static bool block_region(const struct separation *x, const struct expr *where, struct blocks *found)
 {
     const struct expr *position = separate_query_position(x), *j = expr_leaf(x->m, EXPR_INDEX, x->stream);
@@ -102,11 +105,11 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
         return false;
     if (found->causal)
         found->region = separate_make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream),
-                                      separate_query_position(x)); /* the last key is in the query's own block */
+                                      separate_query_position(x)); /* implies the conditions on blocks ahead */
     return true;
 }
 
-/* Finds the fixed distance from a query's position to `key`. Returns false if the distance is not known. */
+/* Sets *distance to `key` minus the query's position. Returns false if this is not the same number for all queries. */
 static bool after_query(const struct separation *x, const struct expr *key, int64_t *distance)
 {
     int64_t of[2];
@@ -130,8 +133,8 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
     int64_t distance;
     if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
         found = separate_query_position(
-            x); /* a query that does not see its own key still sees every key before its chunk */
-    else        /* the last key may be after all keys; no chunk is */
+            x); /* a query that sees all keys before its own also sees all keys before the chunk of its position */
+    else        /* at most the last key of the sequence, because no chunk starts after it */
         found = separate_make(x, EXPR_MIN, found,
                               separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
     if (!all_alike) *last = found;
