@@ -810,7 +810,7 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4];
+                    mask_v4 seen[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int t_12 = (j0 + j) < 4;
@@ -1019,7 +1019,7 @@ TARGET_v4 APART void attention_sinks_few_keys_v4(const struct call *call, int64_
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v4 seen[8];
+                    mask_v4 seen[8] = {0};
                     const int64_t t_7 = (r % n_q) + n_k - n_q;
                     const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1830,7 +1830,7 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8];
+                    mask_v3 seen[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int t_12 = (j0 + j) < 4;
@@ -2039,7 +2039,7 @@ TARGET_v3 APART void attention_sinks_few_keys_v3(const struct call *call, int64_
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v3 seen[16];
+                    mask_v3 seen[16] = {0};
                     const int64_t t_7 = (r % n_q) + n_k - n_q;
                     const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2836,7 +2836,7 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16];
+                    mask_any seen[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int t_12 = (j0 + j) < 4;
@@ -3046,7 +3046,7 @@ APART void attention_sinks_few_keys_any(const struct call *call, int64_t task, c
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_any seen[32];
+                    mask_any seen[32] = {0};
                     const int64_t t_7 = (r % n_q) + n_k - n_q;
                     const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 4) {

@@ -851,7 +851,7 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4];
+                    mask_v4 seen[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -1079,7 +1079,7 @@ TARGET_v4 APART void bigbird_few_keys_v4(const struct call *call, int64_t task, 
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v4 seen[8];
+                    mask_v4 seen[8] = {0};
                     const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
                     const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
                     const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);
@@ -1931,7 +1931,7 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8];
+                    mask_v3 seen[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -2159,7 +2159,7 @@ TARGET_v3 APART void bigbird_few_keys_v3(const struct call *call, int64_t task, 
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v3 seen[16];
+                    mask_v3 seen[16] = {0};
                     const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
                     const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
                     const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);
@@ -2996,7 +2996,7 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16];
+                    mask_any seen[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -3221,7 +3221,7 @@ APART void bigbird_few_keys_any(const struct call *call, int64_t task, const str
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_any seen[32];
+                    mask_any seen[32] = {0};
                     const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
                     const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
                     const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);

@@ -808,7 +808,7 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
                 dot1_v4(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
-                    mask_v4 seen[4];
+                    mask_v4 seen[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int64_t t_12 = floor_mod(j0 + 2 * j, 2);
@@ -1004,7 +1004,7 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
                 const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
                 const int64_t t_8 = floor_mod((r % n_q) + n_k - n_q, 2);
@@ -1813,7 +1813,7 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
                 dot1_v3(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
-                    mask_v3 seen[8];
+                    mask_v3 seen[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int64_t t_12 = floor_mod(j0 + 2 * j, 2);
@@ -2009,7 +2009,7 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
                 const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
                 const int64_t t_8 = floor_mod((r % n_q) + n_k - n_q, 2);
@@ -2804,7 +2804,7 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
                 dot1_any(round_up(i_count, 4), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
-                    mask_any seen[16];
+                    mask_any seen[16] = {0};
                     if (finite_any(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int64_t t_12 = floor_mod(j0 + 2 * j, 2);
@@ -3000,7 +3000,7 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
                 const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
                 const int64_t t_8 = floor_mod((r % n_q) + n_k - n_q, 2);

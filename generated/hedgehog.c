@@ -804,7 +804,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2];
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1353,7 +1353,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[2];
+                        mask_v4 seen[2] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);
@@ -2061,7 +2061,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2];
+                    mask_v3 seen[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2610,7 +2610,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[4];
+                        mask_v3 seen[4] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);
@@ -3308,7 +3308,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4];
+                    mask_any seen[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3857,7 +3857,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[8];
+                        mask_any seen[8] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);

@@ -726,7 +726,7 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1];
+                        mask_v4 seen[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
@@ -1117,7 +1117,7 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1];
+                        mask_v4 seen[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
@@ -1788,7 +1788,7 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2];
+                        mask_v3 seen[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
@@ -2202,7 +2202,7 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2];
+                        mask_v3 seen[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
@@ -2862,7 +2862,7 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4];
+                        mask_any seen[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
@@ -3276,7 +3276,7 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4];
+                        mask_any seen[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);

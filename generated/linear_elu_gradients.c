@@ -788,7 +788,7 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1];
+                        mask_v4 seen[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
@@ -1454,7 +1454,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_v4(j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1];
+                        mask_v4 seen[1] = {0};
                         if (finite_v4(k_tile_2 + j * 1, 16, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
@@ -1930,7 +1930,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                             16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_v4(i1 - i0, dout_tile, score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 seen[1];
+                                mask_v4 seen[1] = {0};
                                 if (finite_v4(dout_tile + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_10 = (i0 + i) + n_k - n_q;
                                 const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
@@ -1973,7 +1973,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                             i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_v4(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 seen[1];
+                                mask_v4 seen[1] = {0};
                                 if (finite_v4(q_tile_2 + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_15 = (i0 + i) + n_k - n_q;
                                 const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
@@ -2685,7 +2685,7 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2];
+                        mask_v3 seen[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
@@ -3379,7 +3379,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2];
+                        mask_v3 seen[2] = {0};
                         if (finite_v3(k_tile_2 + j * 1, 16, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
@@ -3869,7 +3869,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                             16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 seen[2];
+                                mask_v3 seen[2] = {0};
                                 if (finite_v3(dout_tile + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_10 = (i0 + i) + n_k - n_q;
                                 const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
@@ -3914,7 +3914,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                             i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 seen[2];
+                                mask_v3 seen[2] = {0};
                                 if (finite_v3(q_tile_2 + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_15 = (i0 + i) + n_k - n_q;
                                 const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
@@ -4616,7 +4616,7 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4];
+                        mask_any seen[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
@@ -5309,7 +5309,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4];
+                        mask_any seen[4] = {0};
                         if (finite_any(k_tile_2 + j * 1, 16, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
@@ -5799,7 +5799,7 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                             16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any seen[4];
+                                mask_any seen[4] = {0};
                                 if (finite_any(dout_tile + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_10 = (i0 + i) + n_k - n_q;
                                 const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
@@ -5844,7 +5844,7 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                             16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any seen[4];
+                                mask_any seen[4] = {0};
                                 if (finite_any(q_tile_2 + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_15 = (i0 + i) + n_k - n_q;
                                 const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;

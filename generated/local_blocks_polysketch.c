@@ -748,7 +748,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2];
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -1110,7 +1110,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_4 = n_k - n_q;
                         const int t_5 = (chunk * 64) <= (j0 + j);
@@ -1334,7 +1334,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
                 const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
@@ -2033,7 +2033,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2];
+                    mask_v3 seen[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -2395,7 +2395,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_4 = n_k - n_q;
                         const int t_5 = (chunk * 64) <= (j0 + j);
@@ -2619,7 +2619,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
                 const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
@@ -3307,7 +3307,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4];
+                    mask_any seen[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -3669,7 +3669,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_4 = n_k - n_q;
                         const int t_5 = (chunk * 64) <= (j0 + j);
@@ -3893,7 +3893,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
                 const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;

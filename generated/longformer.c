@@ -815,7 +815,7 @@ TARGET_v4 static void longformer_rows_v4(const struct call *call, int64_t task, 
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4];
+                    mask_v4 seen[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
                     const int t_12 = (j0 + j) == 0;
@@ -1024,7 +1024,7 @@ TARGET_v4 APART void longformer_few_keys_v4(const struct call *call, int64_t tas
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v4 seen[8];
+                    mask_v4 seen[8] = {0};
                     const int64_t t_4 = (r % n_q) + n_k - n_q - 256;
                     const int64_t t_6 = (r % n_q) + n_k - n_q + 256;
                     const int t_7 = ((r % n_q) + n_k - n_q) == 0;
@@ -1840,7 +1840,7 @@ TARGET_v3 static void longformer_rows_v3(const struct call *call, int64_t task, 
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8];
+                    mask_v3 seen[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
                     const int t_12 = (j0 + j) == 0;
@@ -2049,7 +2049,7 @@ TARGET_v3 APART void longformer_few_keys_v3(const struct call *call, int64_t tas
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v3 seen[16];
+                    mask_v3 seen[16] = {0};
                     const int64_t t_4 = (r % n_q) + n_k - n_q - 256;
                     const int64_t t_6 = (r % n_q) + n_k - n_q + 256;
                     const int t_7 = ((r % n_q) + n_k - n_q) == 0;
@@ -2850,7 +2850,7 @@ static void longformer_rows_any(const struct call *call, int64_t task, unsigned 
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16];
+                    mask_any seen[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
                     const int t_12 = (j0 + j) == 0;
@@ -3056,7 +3056,7 @@ APART void longformer_few_keys_any(const struct call *call, int64_t task, const 
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_any seen[32];
+                    mask_any seen[32] = {0};
                     const int64_t t_4 = (r % n_q) + n_k - n_q - 256;
                     const int64_t t_6 = (r % n_q) + n_k - n_q + 256;
                     const int t_7 = ((r % n_q) + n_k - n_q) == 0;

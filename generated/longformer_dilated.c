@@ -813,7 +813,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i_count, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4];
+                    mask_v4 seen[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_8 = n_k - n_q;
                     const int64_t t_11 = floor_mod(j0 + j, 2);
@@ -920,7 +920,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                         dot1_v4(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
                             sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
-                            mask_v4 seen[4];
+                            mask_v4 seen[4] = {0};
                             if (finite_v4(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                             const int64_t t_23 = n_k - n_q;
                             const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
@@ -1138,7 +1138,7 @@ TARGET_v4 APART void longformer_dilated_few_keys_v4(const struct call *call, int
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v4 seen[8];
+                    mask_v4 seen[8] = {0};
                     const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
                     const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
                     const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);
@@ -1953,7 +1953,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i_count, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8];
+                    mask_v3 seen[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_8 = n_k - n_q;
                     const int64_t t_11 = floor_mod(j0 + j, 2);
@@ -2066,7 +2066,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                         dot1_v3(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
                             sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
-                            mask_v3 seen[8];
+                            mask_v3 seen[8] = {0};
                             if (finite_v3(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                             const int64_t t_23 = n_k - n_q;
                             const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
@@ -2284,7 +2284,7 @@ TARGET_v3 APART void longformer_dilated_few_keys_v3(const struct call *call, int
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v3 seen[16];
+                    mask_v3 seen[16] = {0};
                     const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
                     const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
                     const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);
@@ -3084,7 +3084,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i_count, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16];
+                    mask_any seen[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_8 = n_k - n_q;
                     const int64_t t_11 = floor_mod(j0 + j, 2);
@@ -3197,7 +3197,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                         dot1_any(round_up(i_count, 4), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
                             sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
-                            mask_any seen[16];
+                            mask_any seen[16] = {0};
                             if (finite_any(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                             const int64_t t_23 = n_k - n_q;
                             const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
@@ -3415,7 +3415,7 @@ APART void longformer_dilated_few_keys_any(const struct call *call, int64_t task
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_any seen[32];
+                    mask_any seen[32] = {0};
                     const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
                     const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
                     const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);

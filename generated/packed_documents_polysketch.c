@@ -880,7 +880,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             them */
             dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
+                mask_v4 seen[16] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_19 = n_k - n_q;
                 const int64_t t_22 = document[j0 + j];
@@ -1385,7 +1385,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_28 = n_k - n_q;
                         const int64_t t_31 = document[j0 + j];
@@ -1715,7 +1715,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
             */
             dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_18 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2502,7 +2502,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             them */
             dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
+                mask_v3 seen[32] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_19 = n_k - n_q;
                 const int64_t t_22 = document[j0 + j];
@@ -3007,7 +3007,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_28 = n_k - n_q;
                         const int64_t t_31 = document[j0 + j];
@@ -3337,7 +3337,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
             */
             dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_18 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4108,7 +4108,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             them */
             dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_19 = n_k - n_q;
                 const int64_t t_22 = document[j0 + j];
@@ -4613,7 +4613,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_28 = n_k - n_q;
                         const int64_t t_31 = document[j0 + j];
@@ -4943,7 +4943,7 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
             */
             dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_18 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {

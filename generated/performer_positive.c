@@ -911,7 +911,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2];
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1419,7 +1419,7 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1];
+                        mask_v4 seen[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_29 = n_k - n_q;
                         const int t_30 = (chunk * 16) <= (j0 + j);
@@ -1768,7 +1768,7 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
             0)) { /* infinity and NaN affect only queries that see them */
             dot11_v4(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
@@ -2625,7 +2625,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2];
+                    mask_v3 seen[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3186,7 +3186,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2];
+                        mask_v3 seen[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_29 = n_k - n_q;
                         const int t_30 = (chunk * 16) <= (j0 + j);
@@ -3536,7 +3536,7 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             0)) { /* infinity and NaN affect only queries that see them */
             dot8_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
@@ -4382,7 +4382,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4];
+                    mask_any seen[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4945,7 +4945,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4];
+                        mask_any seen[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_29 = n_k - n_q;
                         const int t_30 = (chunk * 16) <= (j0 + j);
@@ -5295,7 +5295,7 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             0)) { /* infinity and NaN affect only queries that see them */
             dot8_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);

@@ -1467,7 +1467,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2];
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2721,7 +2721,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 128) <= (j0 + j);
@@ -3479,7 +3479,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_43, mask_v4);
@@ -4801,7 +4801,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2];
+                    mask_v3 seen[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -6055,7 +6055,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 128) <= (j0 + j);
@@ -6813,7 +6813,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_43, mask_v3);
@@ -8124,7 +8124,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4];
+                    mask_any seen[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -9378,7 +9378,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 128) <= (j0 + j);
@@ -10136,7 +10136,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_43, mask_any);

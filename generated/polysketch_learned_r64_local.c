@@ -1483,7 +1483,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2];
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2477,7 +2477,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_56 = n_k - n_q;
                         const int t_57 = (chunk * 256) <= (j0 + j);
@@ -3245,7 +3245,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_47, mask_v4);
@@ -4578,7 +4578,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2];
+                    mask_v3 seen[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -5572,7 +5572,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_56 = n_k - n_q;
                         const int t_57 = (chunk * 256) <= (j0 + j);
@@ -6340,7 +6340,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_47, mask_v3);
@@ -7662,7 +7662,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4];
+                    mask_any seen[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -8656,7 +8656,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_56 = n_k - n_q;
                         const int t_57 = (chunk * 256) <= (j0 + j);
@@ -9424,7 +9424,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_47, mask_any);

@@ -846,7 +846,7 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2];
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1325,7 +1325,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_18 = n_k - n_q;
                         const int t_19 = (chunk * 64) <= (j0 + j);
@@ -1775,7 +1775,7 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
             0)) { /* infinity and NaN affect only queries that see them */
             dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_9 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
@@ -2558,7 +2558,7 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2];
+                    mask_v3 seen[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3037,7 +3037,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_18 = n_k - n_q;
                         const int t_19 = (chunk * 64) <= (j0 + j);
@@ -3487,7 +3487,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
             0)) { /* infinity and NaN affect only queries that see them */
             dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_9 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
@@ -4259,7 +4259,7 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4];
+                    mask_any seen[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4734,7 +4734,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_18 = n_k - n_q;
                         const int t_19 = (chunk * 64) <= (j0 + j);
@@ -5184,7 +5184,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
             0)) { /* infinity and NaN affect only queries that see them */
             dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_9 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);

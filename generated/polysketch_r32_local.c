@@ -863,7 +863,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2];
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1336,7 +1336,7 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_19 = n_k - n_q;
                         const int t_20 = (chunk * 256) <= (j0 + j);
@@ -1643,7 +1643,7 @@ TARGET_v4 APART void polysketch_r32_local_few_keys_v4(const struct call *call, i
             0)) { /* infinity and NaN affect only queries that see them */
             dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_14, mask_v4);
@@ -2442,7 +2442,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2];
+                    mask_v3 seen[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2915,7 +2915,7 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_19 = n_k - n_q;
                         const int t_20 = (chunk * 256) <= (j0 + j);
@@ -3222,7 +3222,7 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
             0)) { /* infinity and NaN affect only queries that see them */
             dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_14, mask_v3);
@@ -4010,7 +4010,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4];
+                    mask_any seen[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4483,7 +4483,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                     v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_19 = n_k - n_q;
                         const int t_20 = (chunk * 256) <= (j0 + j);
@@ -4790,7 +4790,7 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
             0)) { /* infinity and NaN affect only queries that see them */
             dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_14, mask_any);

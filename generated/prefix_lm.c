@@ -793,7 +793,7 @@ TARGET_v4 static void prefix_lm_rows_v4(const struct call *call, int64_t task, u
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4];
+                mask_v4 seen[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 const int t_8 = (j0 + j) < 512;
@@ -983,7 +983,7 @@ TARGET_v4 APART void prefix_lm_few_keys_v4(const struct call *call, int64_t task
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_4 = j0 + j + lane_v4;
@@ -1773,7 +1773,7 @@ TARGET_v3 static void prefix_lm_rows_v3(const struct call *call, int64_t task, u
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8];
+                mask_v3 seen[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 const int t_8 = (j0 + j) < 512;
@@ -1963,7 +1963,7 @@ TARGET_v3 APART void prefix_lm_few_keys_v3(const struct call *call, int64_t task
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_4 = j0 + j + lane_v3;
@@ -2739,7 +2739,7 @@ static void prefix_lm_rows_any(const struct call *call, int64_t task, unsigned c
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16];
+                mask_any seen[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 const int t_8 = (j0 + j) < 512;
@@ -2926,7 +2926,7 @@ APART void prefix_lm_few_keys_any(const struct call *call, int64_t task, const s
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_4 = j0 + j + lane_any;

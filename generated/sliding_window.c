@@ -797,7 +797,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
                 v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2];
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1040,7 +1040,7 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
             j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1793,7 +1793,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
                 v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2];
+                    mask_v3 seen[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2036,7 +2036,7 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
             j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2777,7 +2777,7 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
                 v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4];
+                    mask_any seen[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3020,7 +3020,7 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
             j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {

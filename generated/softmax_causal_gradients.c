@@ -871,7 +871,7 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4];
+                mask_v4 seen[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1065,7 +1065,7 @@ TARGET_v4 APART void softmax_causal_gradients_few_keys_v4(const struct call *cal
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8];
+                mask_v4 seen[8] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
@@ -1475,7 +1475,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 16, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1518,7 +1518,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
@@ -1537,7 +1537,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4];
+                        mask_v4 seen[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 16, 1)) continue;
                         const int64_t t_4 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2305,7 +2305,7 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8];
+                mask_v3 seen[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2505,7 +2505,7 @@ TARGET_v3 APART void softmax_causal_gradients_few_keys_v3(const struct call *cal
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16];
+                mask_v3 seen[16] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
@@ -2923,7 +2923,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 16, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2966,7 +2966,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
@@ -2985,7 +2985,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8];
+                        mask_v3 seen[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 16, 1)) continue;
                         const int64_t t_4 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3739,7 +3739,7 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16];
+                mask_any seen[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3939,7 +3939,7 @@ APART void softmax_causal_gradients_few_keys_any(const struct call *call, int64_
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32];
+                mask_any seen[32] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
@@ -4357,7 +4357,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 16, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4400,7 +4400,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
@@ -4419,7 +4419,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16];
+                        mask_any seen[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 16, 1)) continue;
                         const int64_t t_4 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {

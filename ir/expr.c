@@ -218,6 +218,22 @@ static const struct expr *cancelled(struct module *m, const struct expr *a, cons
     return left ? expr_make(m, EXPR_SUB, left, without(m, b, term), NULL) : NULL;
 }
 
+enum { MAX_SAME_DEPTH = 6 };
+
+/* Returns whether two integer expressions differ at most in the order of the arguments of sums, products and
+   comparisons. `depth` limits how far into the expressions the search goes. */
+static bool same_integers(const struct expr *a, const struct expr *b, int depth)
+{
+    if (a == b) return true;
+    const bool commutes = a->op == EXPR_ADD || a->op == EXPR_MUL || a->op == EXPR_EQ || a->op == EXPR_NE ||
+                          a->op == EXPR_AND || a->op == EXPR_OR || a->op == EXPR_MIN || a->op == EXPR_MAX;
+    if (a->op != b->op || !commutes || depth == 0) return false;
+    for (int first = 0; first < 2; first++)
+        if (same_integers(a->arg[0], b->arg[first], depth - 1) && same_integers(a->arg[1], b->arg[!first], depth - 1))
+            return true;
+    return false;
+}
+
 /* Simplifies a comparison of a truth value with a constant that has the same result for 0 and 1, such as (x < y) != 2.
    Returns NULL for any other comparison. */
 static const struct expr *truth_compared(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
@@ -303,9 +319,9 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (a->op == EXPR_INT) return a->integer ? b : c;
         return b == c ? b : NULL;
     case EXPR_LE:
-    case EXPR_EQ: return integers && a == b ? expr_int(m, 1) : truth_compared(m, op, a, b);
+    case EXPR_EQ: return integers && same_integers(a, b, MAX_SAME_DEPTH) ? expr_int(m, 1) : truth_compared(m, op, a, b);
     case EXPR_LT:
-    case EXPR_NE: return integers && a == b ? expr_int(m, 0) : truth_compared(m, op, a, b);
+    case EXPR_NE: return integers && same_integers(a, b, MAX_SAME_DEPTH) ? expr_int(m, 0) : truth_compared(m, op, a, b);
     case EXPR_MIN:
     case EXPR_MAX: return a == b ? a : NULL;
     case EXPR_ABS: return a->op == EXPR_ABS ? a : NULL;

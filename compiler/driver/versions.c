@@ -425,8 +425,6 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
 static void make_prepared(struct maker *x)
 {
     struct unit *const p = x->p;
-    const struct compilation *of = NULL, *few_of = NULL; /* the compilations that c and few replace */
-    struct compilation *c = NULL, *few = NULL;
     if (p->extends || !prepares_keys(p->spec) || dtype_of_sums(p->spec->dtype) != p->spec->dtype) return;
     for (int v = 0; v < p->versions && x->good; v++) {
         const struct version *const like = &p->version[v];
@@ -437,21 +435,24 @@ static void make_prepared(struct maker *x)
             p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
             p->of_prepared[p->of_prepareds++] = made;
         }
-        if (like->c != of) {
+        const struct compilation *c = NULL, *few = NULL; /* they replace like->c and like->few, which versions share */
+        for (int u = 0; u < v; u++) {
+            if (p->version[u].c == like->c) c = p->attend[u].c;
+            if (like->few && p->version[u].few == like->few) few = p->attend[u].few;
+        }
+        if (!c) {
             const struct program program = {.kind = PROGRAM_QUERY_PREPARED, .linear = like->c->program.linear};
-            c = compile_program(x, like->c->schedule, like->target, program, v == 0);
+            struct compilation *const made = compile_program(x, like->c->schedule, like->target, program, v == 0);
             if (!x->good) return;
-            p->of_prepared[p->of_prepareds++] = c;
+            c = p->of_prepared[p->of_prepareds++] = made;
         }
-        if (like->few && like->few != few_of) {
-            few = make_few(x, like->target, PROGRAM_QUERY_PREPARED, v == 0);
-            if (few) p->of_prepared[p->of_prepareds++] = few;
-            few_of = like->few;
+        if (like->few && !few) {
+            struct compilation *const made = make_few(x, like->target, PROGRAM_QUERY_PREPARED, v == 0);
+            if (made) few = p->of_prepared[p->of_prepareds++] = made;
         }
-        of = like->c;
         p->attend[p->attends] = *like;
         p->attend[p->attends].c = c;
-        p->attend[p->attends++].few = like->few ? few : NULL;
+        p->attend[p->attends++].few = few;
     }
 }
 

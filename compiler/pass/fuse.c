@@ -110,9 +110,23 @@ static bool exponentiates(const struct stmt *s)
     return any;
 }
 
+/* Whether a reads an array, which b does not read, that another program of the call fills only if the caller wants
+   certain gradients. The pointer is NULL otherwise, and b may run nevertheless. */
+static bool needs_more(const struct loops *l, const struct stmt *a, const struct stmt *b)
+{
+    for (int k = 0; k < a->operands; k++) {
+        const struct array *const from = &l->array[a->operand[k].of];
+        if (from->kind == ARRAY_INPUT && !array_of_rows(l, from) && !stmt_reads(b, a->operand[k].of) &&
+            (from->sums || !array_of_elements(l, from)))
+            return true;
+    }
+    return false;
+}
+
 static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
 {
-    if (!stmt_same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) ||
+    if (!stmt_same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) || needs_more(l, a, b) ||
+        needs_more(l, b, a) ||
         a->assigns + b->assigns > MAX_ASSIGNS || (a->coarse != b->coarse && exponentiates(a->coarse ? b : a)))
         return false;
     struct stmt made = *a;
