@@ -96,12 +96,26 @@ static void check_name(struct spec_reader *r, const char *file)
 static void check_rope(struct spec_reader *r)
 {
     struct yaml *steps = yaml_get(r->root, "prepare"), *dim = yaml_get(yaml_get(r->root, "shape"), "head_dim");
-    if (!steps || steps->kind != YAML_LIST || !dim || dim->kind != YAML_INT || dim->integer % 2 == 0) return;
-    for (int i = 0; i < steps->count; i++)
-        if (is_choice(steps->item[i], "rope")) {
-            spec_error(r, dim, "'rope' needs an even 'head_dim', found %lld", (long long)dim->integer);
-            spec_place(r, choice_word(steps->item[i]), "'rope'");
+    if (!steps || steps->kind != YAML_LIST || !dim || dim->kind != YAML_INT) return;
+    for (int i = 0; i < steps->count; i++) {
+        if (!is_choice(steps->item[i], "rope")) continue;
+        struct yaml *options = choice_options(steps->item[i]), *first = yaml_get(options, "first"),
+                    *dims = yaml_get(options, "dims"), *word = choice_word(steps->item[i]);
+        const int64_t from = first && first->kind == YAML_INT ? first->integer : 0,
+                      count = dims && dims->kind == YAML_INT ? dims->integer : dim->integer;
+        if (!dims && dim->integer % 2 != 0) {
+            spec_error(r, dim, "'rope' without 'dims' needs an even 'head_dim', found %lld", (long long)dim->integer);
+            spec_place(r, word, "'rope'");
+        } else if (from < 0 || count < 0 || from > dim->integer || count > dim->integer - from) {
+            spec_error(r,
+                       first  ? first
+                       : dims ? dims
+                              : word,
+                       "'rope' rotates the elements %lld to %lld, but a row has only 'head_dim' = %lld elements",
+                       (long long)from, (long long)(from + count - 1), (long long)dim->integer);
+            if (first && !dims) spec_note(r, first, "without 'dims', 'rope' rotates head_dim elements");
         }
+    }
 }
 
 static void check_similarity(struct spec_reader *r)
@@ -133,8 +147,7 @@ static void check_similarity(struct spec_reader *r)
     }
 }
 
-static void refuse_with_project(struct spec_reader *r, struct yaml *node, const char *what,
-                                  const struct yaml *project)
+static void refuse_with_project(struct spec_reader *r, struct yaml *node, const char *what, const struct yaml *project)
 {
     spec_error(r, node, "'project' removes positions, so it cannot be combined with %s", what);
     spec_place(r, project, "'project'");

@@ -33,15 +33,16 @@ struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, str
 /* Returns the value of a key. NULL: the key is absent, or `map` is NULL or no map. */
 struct yaml *yaml_get(const struct yaml *map, const char *key);
 
-enum prepare_kind { PREPARE_LAYERNORM, PREPARE_L2NORM, PREPARE_ROPE, PREPARE_SCALE };
+enum prepare_kind { PREPARE_LAYERNORM, PREPARE_RMSNORM, PREPARE_L2NORM, PREPARE_ROPE, PREPARE_SCALE };
 struct prepare {
     enum prepare_kind kind;
     struct position at;
-    bool affine; /* layernorm */
-    double eps;  /* layernorm, l2norm */
-    double base; /* rope */
-    bool halves; /* rope: elements t and t + D/2 form a pair; otherwise 2t and 2t + 1 */
-    double by;   /* scale */
+    bool affine;         /* layernorm, rmsnorm */
+    double eps;          /* layernorm, rmsnorm, l2norm */
+    double base;         /* rope */
+    bool halves;         /* rope: elements t and t + dims/2 form a pair; otherwise 2t and 2t + 1 */
+    int64_t first, dims; /* rope: the elements first … first + dims - 1 of a row are rotated; dims 0: all */
+    double by;           /* scale */
 };
 
 enum similarity_kind {
@@ -79,7 +80,7 @@ struct similarity {
     /* polynomial, polynomial_square, polysketch */
     int64_t degree;
     double alpha, beta;
-    double *coefficients; /* degree + 1 coefficients; NULL: a parameter */
+    double *coefficients; /* degree + 1 coefficients; NULL: the caller passes them as a parameter */
     int64_t sketch;
     bool learned, local_exact;
     /* linear */

@@ -106,7 +106,7 @@ int build_table(struct builder *x, const char *name, int axis, const double *dat
     for (int v = 0; v < x->g->values; v++) {
         const struct value *value = &x->g->value[v];
         if (value->op != GRAPH_TABLE || strncmp(value->name, name, strlen(name)) != 0) continue;
-        if (memcmp(value->data, data, bytes) == 0) return v;
+        if (value->axes[0] == axis && memcmp(value->data, data, bytes) == 0) return v;
         unique = arena_printf(x->m->arena, "%s_%d", name, ++same);
     }
     return graph_table(x->g, unique, 1, &axis, data);
@@ -158,17 +158,34 @@ int build_axis(struct builder *x, const char *name, int64_t extent)
     return axis >= 0 ? axis : module_axis(x->m, name, SIZE_CONSTANT, extent);
 }
 
-int build_unit_rows(struct builder *x, int v, double eps)
+/* Divides the rows of v by sqrt(share * <x, x> + eps). A row of zeros stays zero. */
+static int divide_by_size(struct builder *x, int v, const struct expr *share, double eps)
 {
     struct value like = x->g->value[v];
     int total = build_row_sum(
         x, build_map_over(x, &like, like.rank, 1, &v, build_mul(x, build_operand(x, 0), build_operand(x, 0))));
-    const struct expr *squares = build_add(x, build_operand(x, 0), build_real(x, eps)),
+    const struct expr *squares = build_add(x, build_mul(x, build_operand(x, 0), share), build_real(x, eps)),
                       *inverse = build_divide(x, build_real(x, 1), build_op1(x, EXPR_SQRT, squares));
     if (eps == 0)
         inverse = build_choose(x, build_op2(x, EXPR_EQ, squares, build_real(x, 0)), build_real(x, 0), inverse);
     int scale = build_map_over(x, &like, like.rank - 1, 1, &total, inverse);
     return build_map_over(x, &like, like.rank, 2, (int[]){v, scale},
+                          build_mul(x, build_operand(x, 0), build_operand(x, 1)));
+}
+
+int build_unit_rows(struct builder *x, int v, double eps)
+{
+    return divide_by_size(x, v, build_real(x, 1), eps);
+}
+
+int build_rmsnorm(struct builder *x, int v, double eps, const char *affine)
+{
+    struct value like = x->g->value[v];
+    const int *const last = &like.axes[like.rank - 1];
+    const int made = divide_by_size(x, v, build_real(x, 1.0 / (double)x->m->axis[*last].extent), eps);
+    if (!affine) return made;
+    const int weight = build_param(x, arena_printf(x->m->arena, "%s.weight", affine), INITIAL_ONES, 1, last);
+    return build_map_over(x, &like, like.rank, 2, (int[]){made, weight},
                           build_mul(x, build_operand(x, 0), build_operand(x, 1)));
 }
 

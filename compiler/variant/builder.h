@@ -58,6 +58,10 @@ int build_unit_rows(struct builder *x, int v, double eps);
 /* Normalises the rows along the last axis to mean 0 and variance 1. If `affine` is not NULL but "NAME", then multiplies
    by the parameter NAME.weight and adds NAME.bias. */
 int build_layernorm(struct builder *x, int v, double eps, const char *affine);
+/* Divides by the square root of eps plus the mean of squares over the last axis (Zhang and Sennrich, Root Mean Square
+   Layer Normalization). A row of zeros stays zero. If the name is not NULL, then multiplies by the parameter
+   AFFINE.weight. */
+int build_rmsnorm(struct builder *x, int v, double eps, const char *affine);
 /* Makes the weights, over the axes [b g m i j], from prepared q and k. Returns -1 after an error. (similarity.c) */
 int build_weights(struct builder *x, int q, int k);
 /* Make weights that are inner products of features: of a finite feature map (`linear`), or of the sketches of

@@ -13,16 +13,15 @@
    on. */
 static const double MAX_TURN = 1e6;
 
-/* Rotates pair t of each row at position p by the angle a = p * base^(-2t/D). The pair (x, y) becomes (x cos a - y sin
-   a, y cos a + x sin a). */
+/* Rotates pair t of each row at position p by the angle a = p * base^(-2t/dims). The pair (x, y) becomes (x cos a - y
+   sin a, y cos a + x sin a). Elements outside first … first + dims - 1 stay. */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
     struct value like = x->g->value[v];
-    int64_t D = x->spec->head_dim, half = D / 2;
-    int t = module_find_axis(x->m, "t");
-    if (t < 0) t = module_axis(x->m, "t", SIZE_CONSTANT, half);
+    const int64_t all = x->spec->head_dim, dims = step->dims ? step->dims : all, half = dims / 2;
+    const int t = build_axis(x, dims == all ? "t" : arena_printf(x->m->arena, "t%lld", (long long)half), half);
     double *theta = arena_alloc(x->m->arena, (size_t)half * sizeof *theta);
-    for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)D);
+    for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)dims);
     if (theta[half - 1] > MAX_TURN && sequence == x->i)
         diagnostics_error(x->diagnostics, step->at,
                           "rope with base %g rotates a pair by %g per position; the maximum is %g", step->base,
@@ -33,7 +32,7 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     int cosine = graph_map(x->g, 2, (int[]){sequence, t}, 1, &theta_t, build_op1(x, EXPR_COS, angle));
     int sine = graph_map(x->g, 2, (int[]){sequence, t}, 1, &theta_t, build_op1(x, EXPR_SIN, angle));
 
-    const struct expr *d = build_index_of(x, x->d), *first, *other, *pair;
+    const struct expr *d = build_sub(x, build_index_of(x, x->d), build_integer(x, step->first)), *first, *other, *pair;
     if (step->halves) {
         first = build_op2(x, EXPR_LT, d, build_integer(x, half));
         other = build_choose(x, first, build_add(x, d, build_integer(x, half)),
@@ -44,14 +43,23 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
         other = build_choose(x, first, build_add(x, d, build_integer(x, 1)), build_sub(x, d, build_integer(x, 1)));
         pair = build_divide(x, d, build_integer(x, 2));
     }
+    other = build_add(x, other, build_integer(x, step->first));
+    const struct expr *inside = NULL; /* whether the element is rotated; NULL: all are */
+    if (dims < all) {
+        inside = build_op2(x, EXPR_AND, build_op2(x, EXPR_LE, build_integer(x, 0), d),
+                           build_op2(x, EXPR_LT, d, build_integer(x, dims)));
+        other = build_choose(x, inside, other, build_index_of(x, x->d));
+        pair = build_choose(x, inside, pair, build_integer(x, 0));
+    }
     struct ref refs[4] = {graph_ref(x->g, v, NULL), graph_ref(x->g, v, NULL), graph_ref(x->g, cosine, NULL),
                           graph_ref(x->g, sine, NULL)};
     refs[1].sub[refs[1].rank - 1] = other;
     refs[2].sub[1] = refs[3].sub[1] = pair;
     const struct expr *turned = build_mul(x, build_mul(x, build_operand(x, 1), build_operand(x, 3)),
                                           build_choose(x, first, build_real(x, -1), build_real(x, 1)));
-    return graph_map(x->g, like.rank, like.axes, 4, refs,
-                     build_add(x, build_mul(x, build_operand(x, 0), build_operand(x, 2)), turned));
+    const struct expr *e = build_add(x, build_mul(x, build_operand(x, 0), build_operand(x, 2)), turned);
+    if (inside) e = build_choose(x, inside, e, build_operand(x, 0));
+    return graph_map(x->g, like.rank, like.axes, 4, refs, e);
 }
 
 int build_prepared(struct builder *x, int v, bool query, int sequence)
@@ -62,6 +70,9 @@ int build_prepared(struct builder *x, int v, bool query, int sequence)
         switch (step->kind) {
         case PREPARE_LAYERNORM:
             v = build_layernorm(x, v, step->eps, !step->affine ? NULL : query ? "q_norm" : "k_norm");
+            break;
+        case PREPARE_RMSNORM:
+            v = build_rmsnorm(x, v, step->eps, !step->affine ? NULL : query ? "q_norm" : "k_norm");
             break;
         case PREPARE_L2NORM: v = build_unit_rows(x, v, step->eps); break;
         case PREPARE_ROPE:

@@ -31,10 +31,13 @@ def exact_definitions(seed=None):
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
 
-    def rope(x, first, base=10000.0, pairs='interleaved'):
+    def rope(x, position, base=10000.0, pairs='interleaved', dims=None, first=0):
+        if dims is not None and (first or first + dims < x.shape[-1]):
+            rotated = rope(x[..., first:first + dims], position, base, pairs)
+            return np.concatenate([x[..., :first], rotated, x[..., first + dims:]], -1)
         n, d = x.shape[-2:]
         frequency = (base ** (-np.arange(0, d, 2) / d).astype(np.longdouble)).astype(np.float64)
-        angle = ((first + np.arange(n))[:, None] * frequency).astype(np.longdouble)
+        angle = ((position + np.arange(n))[:, None] * frequency).astype(np.longdouble)
         a, b = (slice(0, None, 2), slice(1, None, 2)) if pairs == 'interleaved' else (
             slice(0, d // 2), slice(d // 2, None))
         y = np.empty_like(x)

@@ -89,7 +89,8 @@ PREPARE = {
     'layernorm': ['layernorm'],
     'l2norm': ['l2norm', {'scale': {'by': 3}}],
     'rope': ['rope'],
-    'halves': [{'rope': {'pairs': 'halves', 'base': 100}}]}
+    'halves': [{'rope': {'pairs': 'halves', 'base': 100}}],
+    'rmsnorm': [{'rmsnorm': {'affine': True}}, {'rope': {'first': 3, 'dims': 6}}]}
 LEARNED = {   # prepare, similarity, mask
     'hedgehog': (None, {'linear': {'features': 'hedgehog'}}, 'causal'),
     'square': (None, {'polynomial_square': {'degree': 2, 'coefficients': 'param'}}, 'causal'),

@@ -88,6 +88,8 @@ OWN = {
                           'mask': {'all': ['document', 'causal']}, 'algorithm': 'linear',
                           'shape': {'head_dim': 8, 'value_dim': 24}},
     # keys that are stored prepared: all of them, the first and the last ones, read by either form
+    'prepared_rmsnorm': {'prepare': [{'rmsnorm': {'affine': True}}, {'rope': {'first': 2, 'dims': 4}}],
+                         'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 8}},
     'prepared_rope': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
                       'shape': {'head_dim': 18, 'value_dim': 7}},
     'prepared_halves': {'prepare': ['l2norm', {'rope': {'pairs': 'halves', 'base': 500}}, {'scale': {'by': 3}}],

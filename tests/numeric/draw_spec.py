@@ -43,15 +43,23 @@ def size(rng):
     return rng.choice([1, 2, 3, 4, 8, 16, 17, 24, 32, 33, 48, 64, 65, rng.randrange(1, 71), rng.randrange(1, 71)])
 
 
-def step(rng, numbers, rope):
-    kind = rng.randrange(4 if rope else 3)
+def step(rng, numbers, head_dim, rope):
+    """`rope`: whether positions are left to rotate by; an odd row can be rotated in part."""
+    kind = rng.randrange(5 if rope and head_dim > 1 else 4)
     if kind == 0:
         affine, eps = lambda: rng.random() < 0.8, lambda: real(rng, numbers, 1e-5, 0.01, 1, 1e-12)
         return word('layernorm', some(rng, 0.4, affine=affine, eps=eps))
     if kind == 1: return word('l2norm', some(rng, 0.4, eps=lambda: real(rng, numbers, 0, 1e-6, 0.5, 1)))
-    if kind == 2: return {'scale': {'by': real(rng, numbers, 0.5, -1.5, 2, 0.25, 1, -1)}}
+    if kind == 2:
+        return word('rmsnorm', some(rng, 0.4, affine=lambda: rng.random() < 0.8,
+                                    eps=lambda: real(rng, numbers, 1e-6, 0.01, 1)))
+    if kind == 3: return {'scale': {'by': real(rng, numbers, 0.5, -1.5, 2, 0.25, 1, -1)}}
     base, pairs = lambda: rng.choice([10000, 500.0, 2, 1e6, 1.5]), lambda: pick(rng, 'interleaved', 'halves')
-    return word('rope', some(rng, 0.4, base=base, pairs=pairs))
+    options = some(rng, 0.4, base=base, pairs=pairs)
+    if head_dim % 2 or rng.random() < 0.3:
+        options['dims'] = 2 * rng.randrange(1, head_dim // 2 + 1)
+        if rng.random() < 0.5: options['first'] = rng.randrange(head_dim - options['dims'] + 1)
+    return word('rope', options)
 
 
 def features(rng, numbers):
@@ -143,7 +151,7 @@ def draw_spec(rng, numbers):
     spec = {'name': name_of(rng)} | some(rng, 0.1, description=lambda: rng.choice(DESCRIPTIONS))
     if rng.random() < 0.5:
         steps = rng.choice([0, 1, 1, 1, 2, 2, 3, 4])
-        spec['prepare'] = [step(rng, numbers, head % 2 == 0 and not project) for _ in range(steps)]
+        spec['prepare'] = [step(rng, numbers, head, not project) for _ in range(steps)]
     spec['similarity'] = similarity(rng, numbers, not project)
     if 'exact' in str(spec['similarity']) or rng.random() < 0.2: spec['block'] = rng.choice([1, 7, 16, 20, 50, 64, 256])
     elif rng.random() < 0.05: spec['block'] = 'auto'

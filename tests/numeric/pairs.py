@@ -65,6 +65,7 @@ MASK = {
 PREPARE = {
     'plain': [], 'layernorm': ['layernorm'], 'affine': [{'layernorm': {'affine': True}}], 'l2norm': ['l2norm'],
     'scaled': [{'l2norm': {'eps': 0.5}}, {'scale': {'by': -1.5}}], 'rope': ['rope'],
+    'rmsnorm': [{'rmsnorm': {'affine': True}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 4}}],
     'halves': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves', 'base': 100}}]}
 NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none'}
 PROJECT = {'keys': None, 'linformer': {'linformer': {'size': 5}}}
@@ -91,7 +92,7 @@ CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back'}   # masks under which
 # Rules: (factors, function that is true if attnc accepts these choices).
 RULES = [
     (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
-    (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in ('rope', 'halves')),
+    (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in ('rope', 'halves', 'rope_part')),
     (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
         'alibi', 'dense', *OF_BLOCKS)),
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
