@@ -101,8 +101,8 @@ struct power_factor overflowing_power(const struct module *m, const struct value
 /* Returns the degree with which the weight of a pair grows: 4 for (1 + s)^4. `source` is the graph before all
    passes. */
 double weight_growth(const struct graph *source);
-/* Returns p if the sums of a program are divided by M^p, where M is the maximum of a row (pass/stabilise.c); otherwise
-   returns 0. */
+/* If the sums of powers u^p of a program are divided by M^p, where M is the maximum of |u| in a row (pass/stabilise.c),
+   returns p; otherwise returns 0. */
 int64_t relative_degree(const struct graph *g);
 
 /* Writes an exponential e of query and key as base^distance * factor[0] * factor[1] (decay.c). Returns NULL, or a

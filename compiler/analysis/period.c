@@ -70,7 +70,7 @@ static bool multiply(struct moving *a, int64_t times)
     return true;
 }
 
-/* Extends the periods until the number changes by multiples of `divisor`. */
+/* Lengthens both periods so that the expression changes by a multiple of `divisor` in each of them. */
 static bool whole_multiples(struct moving *a, int64_t divisor)
 {
     for (int k = 0; k < 2; k++) {

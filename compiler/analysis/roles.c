@@ -18,8 +18,8 @@ static void mark(const struct graph *g, int v, bool *needed)
     if (g->value[v].online >= 0) mark(g, g->value[v].online, needed);
 }
 
-/* Sets the axes of the rows and the lane. If the result is a sum over slices of rows, these rows are the summed rows,
-   whose axes are found in the region of the sum. */
+/* Sets the axes of the rows, and the lane. If the result is a sum over slices of rows, the rows are those that are
+   summed: their axes are in the region of the sum. */
 static void find_rows(const struct graph *g, const struct value *result, struct roles *out)
 {
     for (int k = 0; k < result->rank; k++) {

@@ -140,7 +140,8 @@ static int64_t chunk_of_few(const struct compilation *few)
     return 0;
 }
 
-/* Prints up to how many queries the kernel uses its version for few queries, for each range of numbers of keys. */
+/* For each range of numbers of keys, prints the maximum number of rows of queries with which the kernel uses its
+   version for few queries. */
 static void explain_few(const struct unit *p)
 {
     const struct version *v = p->version, *first = NULL, *last = NULL;

@@ -30,7 +30,7 @@ int64_t chunk_length(double features, double columns, double pair);
 /* Whether the graph computes anything for single pairs of query and key. */
 bool graph_has_pairs(const struct graph *g);
 /* value_work: the work for one point of the run-time axes of a value and its operands. fold_work: the work of adding
-   chunks to the state, as a share for one key. */
+   one chunk to the state, divided by the number of keys in a chunk. */
 double value_work(const struct graph *g, const struct value *v);
 double fold_work(const struct compilation *c);
 
@@ -65,8 +65,7 @@ void count_pair(const struct graph *g, long long *products, long long *scalars);
 /* The amounts that determine the time of a call (roofline.c). FLOPs are scaled up to the FLOPs that a busy machine
    would do in that time at peak speed. */
 struct roofline {
-    double work, unit_work,
-        bytes; /* FLOPs on vectors; FLOPs on matrix units; bytes to and from memory */
+    double work, unit_work, bytes; /* FLOPs on vectors; FLOPs on matrix units; bytes to and from memory */
 };
 /* Rates of a machine per second, or of a core per cycle: FLOPs on vectors, FLOPs on matrix units, bytes of memory. */
 struct rates {
@@ -77,7 +76,7 @@ struct rates {
 double nominal_peak(const struct target *t, enum dtype dtype);
 struct rates nominal_rates(const struct target *t, enum dtype dtype);
 /* Returns the name of the fastest instructions that the products of the parts use, such as "AVX2" or "AMX". Sets
-   *on_units to whether some products are on matrix units. */
+ *on_units to whether some products are on matrix units. */
 struct call_parts;
 const char *parts_unit(const struct call_parts *p, bool *on_units);
 /* If all arrays fit a cache of `cache` bytes, they are still there from the previous call, and no bytes are counted. If

@@ -1,8 +1,8 @@
 /* Counts the FLOPs, scalar operations and bytes of a call from its graph. All other code takes these counts from here.
-   - FLOPs and scalar operations are useful ones: without masked pairs and without equal features.
-   - Work and bytes are of everything that the loops visit.
-   - A product counts a multiplication and an addition for each pair that its mask allows and whose result is used. A
-     product without pairs counts them for each query or each key.
+   - FLOPs and scalar operations are only the useful ones: masked pairs do not count, and equal features count once.
+   - Work and bytes include everything that the loops visit.
+   - A product counts one multiplication and one addition for each pair that its mask allows and whose result is used.
+     A product without pairs counts one of each for each query or each key.
    - A state is a sum over keys. Its denominator, the sum of the features alone, counts as one more column.
    - Maps count as scalar operations. */
 #include "cost.h"

@@ -196,7 +196,8 @@ static const char *extreme(struct emitter *x, const struct expr *e, const char *
 }
 
 /* Returns e with the ends of current ranges that hold a single index written as that index, so that terms that cancel
-   and comparisons of equal terms are simplified. Extremes of ids stay as they are, because they are found by pointer. */
+   and comparisons of equal terms are simplified. Extremes of ids stay as they are, because they are found by pointer.
+ */
 static const struct expr *settled(struct emitter *x, const struct expr *e)
 {
     if (e->op == EXPR_LO || e->op == EXPR_HI) {

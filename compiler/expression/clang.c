@@ -316,7 +316,7 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         expression_error(x->r, begin_of(x, a.real ? at : right), "'%%' takes integers, not doubles");
         return nothing;
     }
-    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* sums of small integers are exact in both types */
+    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* operands of + and - stay integers */
         a.e = as_real(x, a.e);
         b.e = as_real(x, b.e);
     }

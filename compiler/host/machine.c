@@ -23,8 +23,8 @@ struct machine {
     struct measured {
         enum quantity what;
         int threads;
-        double best, took[MAX_REPEATS]; /* the maximum rate so far, in FLOPs or bytes per second; 1 / rate of each of
-                                           the first MAX_REPEATS measurements */
+        double best, took[MAX_REPEATS]; /* best: the maximum rate so far, in FLOPs or bytes per second. took: 1 / rate
+                                           of each of the first MAX_REPEATS measurements */
         int repeats;
     } measured[MAX_MEASURED];
     int count;

@@ -28,7 +28,7 @@ static const struct expr *plus(struct module *m, const struct expr *sum, const s
 }
 
 /* Adds e, or -e if `negative`, term by term to two sums: *positions gets the position terms that vary over the nest,
-   *others all other terms. NULL is an empty sum. */
+ *others all other terms. NULL is an empty sum. */
 static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative,
                   const struct expr **positions, const struct expr **others)
 {

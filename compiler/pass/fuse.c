@@ -126,8 +126,8 @@ static bool needs_more(const struct loops *l, const struct stmt *a, const struct
 static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
 {
     if (!stmt_same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) || needs_more(l, a, b) ||
-        needs_more(l, b, a) ||
-        a->assigns + b->assigns > MAX_ASSIGNS || (a->coarse != b->coarse && exponentiates(a->coarse ? b : a)))
+        needs_more(l, b, a) || a->assigns + b->assigns > MAX_ASSIGNS ||
+        (a->coarse != b->coarse && exponentiates(a->coarse ? b : a)))
         return false;
     struct stmt made = *a;
     made.coarse |= b->coarse;

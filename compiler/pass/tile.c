@@ -136,8 +136,8 @@ void pass_tile(struct compilation *c)
     /* a tile with more queries shares more work on keys: computing values from keys, or widening keys */
     const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
                widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
-               /* the widened keys stay in the cache, so a tile needs fewer queries to make widening pay */
-               in_cache = widens && !prepares && c->target->vector_bytes <= 32;
+               /* the widened keys stay in the cache, so a tile with fewer queries is worth the time for widening */
+        in_cache = widens && !prepares && c->target->vector_bytes <= 32;
     const int64_t few = few_keys(c->graph, &roles);
     int64_t tile_q = prepares         ? 256
                      : !widens || few ? 64

@@ -59,8 +59,7 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
         struct line l = {0, 0, 0};
         int64_t max = b->integer - strict;
         if (!add_line(a->arg[0], 1, &l) || llabs(l.j) != 1 || l.i == 0) return NULL;
-        struct line low = l,
-                    high = {-l.i, -l.j, -l.constant}; /* max is added to both below */
+        struct line low = l, high = {-l.i, -l.j, -l.constant}; /* max is added to both below */
         low.constant += max;
         high.constant += max;
         const struct line *lines[] = {&low, &high};

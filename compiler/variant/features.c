@@ -137,7 +137,8 @@ static int gelu(struct builder *x, int v)
     return map_of(x, v, build_mul(x, build_mul(x, a, build_real(x, 0.5)), build_add(x, t, build_real(x, 1))));
 }
 
-/* The network of PolySketchFormer, appendix D: maps rows along v's last axis to rows along r. */
+/* The network of PolySketchFormer, appendix D: it maps each row of v to a row of
+   similarity.sketch elements, along the axis "r". */
 static int net(struct builder *x, int v, const char *name)
 {
     struct arena *arena = x->m->arena;

@@ -219,8 +219,8 @@ static json_t *functions(const struct unit *p)
     return made;
 }
 
-/* Lists the parts of the gradients in the order in which they run. `from` is the number of keys from which a part is
-   used. */
+/* Lists the parts of the gradients in the order in which they run. The key "from" is the number of
+   keys from which a part is used. */
 static json_t *gradient_parts(const struct unit *p)
 {
     json_t *list = json_array();

@@ -137,7 +137,8 @@ static void test_derivatives(void)
     found(softmax, "differentiate", PROGRAM_ROW_SUMS, SIZE_N_Q, false, "t: differentiate of dk, dv is wrong");
     found(softmax, "differentiate", PROGRAM_FROM_SUMS, SIZE_N_Q, false, "t: differentiate of dq is wrong");
     found(learned, "differentiate", PROGRAM_TOTALS, SIZE_N_Q, false, "t: differentiate of dfeatures.wq is wrong");
-    found(softmax, "differentiate", PROGRAM_UNSAVED, SIZE_N_Q, false, "t: gradients do not agree with central differences");
+    found(softmax, "differentiate", PROGRAM_UNSAVED, SIZE_N_Q, false,
+          "t: gradients do not agree with central differences");
 }
 
 /* The values that forward saves are compared with those that backward would compute itself. */

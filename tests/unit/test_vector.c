@@ -67,12 +67,12 @@
 #define ONE_IS_ODD 1
 #define CASES \
     case 2: \
-        parts_T(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, update, \
-                f COMPENSATION_OF_ROW EARLY_ARGUMENT); \
+        parts_T(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, \
+                update, f COMPENSATION_OF_ROW EARLY_ARGUMENT); \
         break; \
     case 1: \
-        parts_T(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, update, \
-                f COMPENSATION_OF_ROW EARLY_ARGUMENT); \
+        parts_T(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, \
+                update, f COMPENSATION_OF_ROW EARLY_ARGUMENT); \
         break;
 #define NARROW_CASES \
     case 2: \

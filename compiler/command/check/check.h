@@ -36,8 +36,8 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
    elements of all gradients, one gradient after the other. */
 struct gradients {
     int outputs;
-    struct wanted of[MAX_TENSORS]; /* each gradient, for example "dq" */
-    int64_t all;                   /* the number of elements of all gradients */
+    struct wanted of[MAX_TENSORS];     /* each gradient, for example "dq" */
+    int64_t all;                       /* the number of elements of all gradients */
     double *dout, *expected, *allowed; /* allowed: the kernel's tolerance for each element */
     /* |v|, |dout| and out = 0: inputs for which the gradients are the scale. The terms of a gradient may cancel, for
        example in a row that sees one key; the scale is the size of the terms. */
@@ -67,8 +67,8 @@ struct checking {
     struct problem_size *size;
     int of_passes, sizes;
     struct sample *sample;
-    bool linear; /* the kernel has a linear form, so tolerances are larger */
-    bool good;   /* no error has been found */
+    bool linear;        /* the kernel has a linear form, so tolerances are larger */
+    bool good;          /* no error has been found */
     struct worst worst; /* of the kernel's result and gradients, relative to their tolerance */
 };
 

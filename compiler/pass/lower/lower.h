@@ -99,7 +99,7 @@ struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const
 /* Appends a statement that sets all elements of an array. For an array of slots, only the slot of the current chunk. */
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value);
 /* Makes the array that holds the rounding errors of the sum in array `to` (compensated summation), and sets it to 0 at
-   *at. Returns 1 + the array's number; 0: no compensation, because `streamed` is false or the type is f64. */
+ *at. Returns 1 + the array's number; 0: no compensation, because `streamed` is false or the type is f64. */
 int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stmt ***at);
 
 /* Masks the tile of an operand of `sum`: elements outside the region of the sum are set to `neutral`, 0 or -inf. Does

@@ -195,8 +195,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     x->last = plan->last;
     x->decays = 0;
     plan->near = far;
-    if (plan->last && plan->chunk &&
-        far->op == EXPR_SELECT) { /* "same chunk ? near : far", such as 'local: exact' */
+    if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* "same chunk ? near : far", such as 'local: exact' */
         const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2],
                           *position[2] = {plan->last, j};
         for (int k = 0; k < 2; k++)
