@@ -136,7 +136,7 @@ def environment(options):
 
 def run_library(library, options, until):
     python = PYTHON if os.path.exists(PYTHON) else sys.executable
-    argv = [python, os.path.join(HERE, 'run'), *[a for a in sys.argv[1:] if a != '--write'], '--library', library,
+    argv = [python, os.path.abspath(__file__), *[a for a in sys.argv[1:] if a != '--write'], '--library', library,
             '--until', str(until)]
     cores = sorted(os.sched_getaffinity(0))[:options.threads]
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
