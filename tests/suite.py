@@ -6,6 +6,7 @@ printed.
 import argparse
 import concurrent.futures
 import fnmatch
+import glob
 import os
 import shutil
 import signal
@@ -51,6 +52,22 @@ def signal_name(number):
         return 'signal %d' % number
 
 
+def processes_of(group):
+    """A line for each process of the group: number, state, seconds of CPU, command. It tells a slow compiler from a
+    program that waits or never ends."""
+    lines = []
+    for path in glob.glob('/proc/[0-9]*/stat'):
+        try:
+            with open(path) as f: before, after = f.read().rsplit(')', 1)
+            with open(os.path.dirname(path) + '/cmdline') as f: command = f.read().replace('\0', ' ')
+        except OSError:   # it has ended
+            continue
+        state, _, own_group, *rest = after.split()
+        seconds = (int(rest[8]) + int(rest[9])) / os.sysconf('SC_CLK_TCK')
+        if int(own_group) == group: lines.append('%s %s %.1f %s' % (before.split()[0], state, seconds, command[:160]))
+    return '\n'.join(lines)
+
+
 def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
     """Runs a command as its own process group and returns it with its output as text. A time-out ends the group and
     fails the case, as does death by a signal unless `signals` allows it."""
@@ -60,9 +77,11 @@ def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
+        running = processes_of(process.pid)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        raise Failure('no end after %d s: %s' % (timeout, ' '.join(map(str, argv))))
+        raise Failure('no end after %d s: %s\nits processes, with seconds of CPU:\n%s'
+                      % (timeout, ' '.join(map(str, argv)), running))
     if process.returncode < 0 and not signals:
         raise Failure('killed by %s: %s\n%s' % (signal_name(-process.returncode), ' '.join(map(str, argv)), err or ''))
     return subprocess.CompletedProcess(argv, process.returncode, out, err)

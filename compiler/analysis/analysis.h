@@ -34,7 +34,8 @@ struct row_slices {
     const struct expr *first, *length;
 };
 /* Numbers the rows over the bit set `axes`. The lane is the innermost axis, padded to a multiple of 64 rows. `slices`
-   is the axis of the slices. `leaf`, INDEX or LO, is the expression for the current index of an axis in `first`. */
+   is the axis of the slices. The expression `first` of the result has `leaf` (EXPR_INDEX or EXPR_LO) as the current
+   index of an axis. */
 struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int slices, enum expr_op leaf);
 /* Finds the roles of the run-time axes for output number `output`. Returns NULL, or a message that says why no loops
    can be generated for this output. */
@@ -159,8 +160,8 @@ struct period {
     bool with_query;          /* the phase moves with the query; `phase` is for the first query of the current range */
     bool exact;               /* every index with floormod(x - phase, period) < run is selected */
     const struct expr *phase; /* in terms of SIZE and LO */
-    /* Period, run and phase for a tile of queries whose positions are multiples of alike.period apart. Such queries
-       select fewer keys than neighbouring queries. run 0: they do not, or this is not known. */
+    /* The period for a tile whose queries are not neighbours but alike.period positions apart. All queries of such a
+       tile together select fewer keys than a tile of neighbouring queries. run 0: they do not, or this is not known. */
     struct alike {
         int64_t period, run;
         bool exact;

@@ -63,7 +63,8 @@ struct bench {
 
 /* The number of tokens that one call of --decode appends.
    - Linear form: a chunk, because the last token of a chunk also updates the sums.
-   - Window: DECODE_TOKENS_OF_WINDOW, because the state now and then moves its keys to make room, which is averaged.
+   - Window: DECODE_TOKENS_OF_WINDOW. Now and then the state moves its keys to make room; with this many tokens, the
+     mean time of a token includes these moves.
    - Otherwise: DECODE_TOKENS, because every token takes the same time. */
 enum { DECODE_TOKENS = 16, DECODE_TOKENS_OF_WINDOW = 64 };
 int64_t decode_tokens(const struct unit *p);

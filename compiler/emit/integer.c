@@ -70,8 +70,8 @@ static bool stands_bare(const struct expr *e, int k)
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
-/* Returns C for the offset of the ids of the batch index that an ID, MIN_ID or MAX_ID reads. Returns NULL if the
-   pointer includes the offset, because a task has a single batch index. */
+/* An ID, MIN_ID or MAX_ID reads the ids of one batch index. Returns C for the offset of these ids. Returns NULL if each
+   task has only one batch index: the pointer then includes the offset. */
 static const char *sequence_offset(struct emitter *x, const struct expr *e)
 {
     const struct expr *b = e->arg[0];

@@ -222,7 +222,7 @@ static int vectors_at_a_time(const struct nest *n, int outer)
     return vectors;
 }
 
-/* A nest whose loop over the lanes is outside the loops over rows, while its C is made. */
+/* The state of the emitter while it prints a nest whose loop over the lanes is outside the loops over rows. */
 struct map {
     struct nest n;
     enum level innermost;

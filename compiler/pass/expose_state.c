@@ -1,6 +1,6 @@
-/* Stores the carried states in memory of the caller, for programs that a caller runs call by call over one sequence
-   (`extend`). Each call starts from the states of the previous call and adds only full chunks. Queries attend to the
-   keys of the last, not full chunk directly. So the same numbers are summed in the same order, however the sequence is
+/* Stores the carried states in memory of the caller, for programs that process one sequence in several calls
+   (`extend`). Each call starts from the states of the previous call and adds only full chunks. If the last chunk is not
+   full, queries attend to its keys directly. So the same numbers are summed in the same order, however the sequence is
    divided into calls. Terms:
    - kept tile: a carried tile that is stored in the caller's state.
    - slot: a tile with the sum of one chunk, which later holds the state before the chunk.

@@ -457,7 +457,7 @@ static size_t part_bytes_a_thread(int64_t n_k)
 }
 
 #if TOTALS
-/* Points the call to the gradients with respect to parameters that are wanted (`to`), and to the arrays at `left` that
+/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
    parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
 static size_t set_totals(struct call *call, const struct SPEC_gradients *to, unsigned char *const left)
 {

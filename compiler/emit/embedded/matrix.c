@@ -329,8 +329,8 @@ TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
     return pairs;
 }
 
-/* unit_rounded_T, but splits each number into `terms` numbers of bf16, whose sum it is. Number n goes into matrix n,
-   which begins at to + n * term. */
+/* Like unit_rounded_T, but writes each number as a sum of `terms` numbers of bf16. Number n of the sum goes into
+   matrix n, which begins at to + n * term. */
 TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -344,8 +344,8 @@ TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, 
         }
 }
 
-/* unit_narrowed_T, but splits each number into `terms` numbers of bf16, whose sum it is. Number n goes into matrix n,
-   which begins at to + n * term. */
+/* Like unit_narrowed_T, but writes each number as a sum of `terms` numbers of bf16. Number n of the sum goes into
+   matrix n, which begins at to + n * term. */
 TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -365,9 +365,9 @@ TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, i
         }
 }
 
-/* Transposes from[r][x] to to[x][r]. Each number is split into `terms` numbers of bf16, whose sum it is; number n goes
-   into matrix n, which begins at to + n * term. Rows that are missing up to a multiple of 32 are zeros. Rows r and r + 1
-   are joined into pairs, which are transposed as numbers of 32 bits. */
+/* Transposes from[r][x] to to[x][r]. Each number is written as a sum of `terms` numbers of bf16; number n of the sum
+   goes into matrix n, which begins at to + n * term. Rows that are missing up to a multiple of 32 are zeros. Rows r and
+   r + 1 are joined into pairs, which are transposed as numbers of 32 bits. */
 TARGET INLINE void unit_turned_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
