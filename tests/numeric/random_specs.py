@@ -124,7 +124,8 @@ FOUND = {
     'sum_in_both_orders': {'similarity': 'softmax', 'mask': {'expr': '(j + i) < (i + j) || (j != i) == (i != j)'},
                            'shape': {'head_dim': 1}},
     'choice_of_all_queries': {'similarity': 'softmax', 'mask': {'not': {'expr': 'i ? (+j) : (i >= i)'}},
-                              'shape': {'head_dim': 48, 'value_dim': 64}, 'targets': ['x86-64-v3']},
+                              'shape': {'head_dim': 48, 'value_dim': 64}, 'targets': ['x86-64-v3'],
+                              'optimize': '-O2'},
     'schedule_of_before': {'prepare': ['layernorm'], 'similarity': 'softmax', 'mask': 'causal',
                            'shape': {'head_dim': 4}, 'emit': ['decode'],
                            'schedule': [{}, {'from': 2, 'tile_k': 1}, {'from': 3}]},
@@ -418,7 +419,7 @@ def main():
     for n, (name, spec) in enumerate(FOUND.items()):
         sizes = {'n_k': 40, 'chunks': [7, 1]} if grows(spec) else {}
         if 'backward' in spec.get('emit', []): sizes |= {'heads': 2, 'kv_heads': 1, 'n_q': 20, 'n_k': 20}
-        if 'targets' in spec: sizes['targets'] = spec.pop('targets')
+        sizes |= {key: spec.pop(key) for key in ('targets', 'optimize') if key in spec}
         suite.case('found/' + name, case, suite,
                    [draw_spec.draw(1, n, True) | plain | sizes | {'spec': {'name': 'spec'} | spec}], True)
     for n in range(o.count):
