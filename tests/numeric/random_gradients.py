@@ -62,6 +62,11 @@ def draw(seed, number):
     d, rng = draw_spec.draw(seed, number, True), random.Random('%d %d' % (seed, number))
     spec = small(d['spec']) | {'name': 'spec', 'dtype': 'f64', 'emit': ['forward', 'backward']}
     if spec['shape']['head_dim'] % 2 and 'rope' in str(spec.get('prepare')): spec['shape']['head_dim'] += 1
+    for step in spec.get('prepare', []):
+        if isinstance(step, dict) and 'dims' in (step.get('rope') or {}):   # the row may be shorter now
+            rope, head_dim = step['rope'], spec['shape']['head_dim']
+            rope['dims'] = min(rope['dims'], head_dim)
+            if 'first' in rope: rope['first'] = min(rope['first'], head_dim - rope['dims'])
     spec.pop('schedule', None)   # only of forward
     spec.pop('description', None)
     length = lambda: rng.choice([rng.randrange(1, 8), rng.randrange(8, 40), rng.randrange(60, 72)])

@@ -286,7 +286,8 @@ def differentiated(suite, d, folder, path):
     are left to `attnc check`, which knows the size of their terms. Returns '', or why all were skipped."""
     spec, pairs = {'dtype': 'f32'} | definitions.load(path), d['batch'] * d['heads'] * d['n_q'] * d['n_k']
     if suite.without or pairs > MOST_PAIRS: return suite.without or 'gradient_definitions.py takes it long'
-    if 'layernorm' in str(spec.get('prepare')) and spec['shape']['head_dim'] <= 2:
+    normed = 'layernorm' in str(spec.get('prepare')) or "'learned'" in str(spec['similarity'])
+    if normed and spec['shape']['head_dim'] <= 2:
         return 'layernorm makes 1 and -1 of any two elements: only rounding errors are left of dq and dk'
     for seed in range(d['seed'], d['seed'] + 3):   # a seed may draw rows whose weights nearly vanish
         why = differentiated_once(suite, d, folder, path, spec, seed)
