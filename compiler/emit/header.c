@@ -185,5 +185,5 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     if (p->parts) gradients(p, out);
     if (p->spec->emit & EMIT_DECODE) decoding(p, out);
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);
-    if (!p->standalone) emit_fold(out);
+    emit_fold(out);
 }
