@@ -65,8 +65,7 @@ enum { MAX_CANCELLED = 1 << 30 }; /* sums with larger constants are not simplifi
    would not change the value. */
 static bool stands_bare(const struct expr *e, int k)
 {
-    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD ||
-                e->op == EXPR_DRAWN;
+    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD;
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
@@ -196,8 +195,8 @@ static const char *extreme(struct emitter *x, const struct expr *e, const char *
 }
 
 /* Returns e with the ends of current ranges that hold a single index written as that index, so that terms that cancel
-   and comparisons of equal terms are simplified. Extremes of ids stay as they are, because they are found by pointer.
- */
+   and comparisons of equal terms are simplified. Ids and drawn blocks stay as they are, because they are found by
+   pointer; their operands are settled when they are printed. */
 static const struct expr *settled(struct emitter *x, const struct expr *e)
 {
     if (e->op == EXPR_LO || e->op == EXPR_HI) {
@@ -216,6 +215,8 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
     return changed ? expr_make(x->m, e->op, arg[0], arg[1], arg[2]) : e;
 }
 
+/* Returns C for an expression that `settled` returned. The ends of a current range without variables are then those of
+   an axis of rows, whose range is the whole axis. */
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner)
 {
     struct arena *arena = x->m->arena;
@@ -223,13 +224,9 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     switch ((int)e->op) {
     case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
-    case EXPR_LO:
-        if (x->m->axis[e->integer].source == SIZE_ROWS && !ranged(x, (int)e->integer)) return "0";
-        return arena_printf(arena, ranged(x, (int)e->integer) ? "%s0" : "%s", name);
+    case EXPR_LO: return ranged(x, (int)e->integer) ? arena_printf(arena, "%s0", name) : "0";
     case EXPR_HI:
-        if (x->m->axis[e->integer].source == SIZE_ROWS && !ranged(x, (int)e->integer))
-            return emit_size(x->m, (int)e->integer);
-        return arena_printf(arena, ranged(x, (int)e->integer) ? "%s1" : inner ? "(%s + 1)" : "%s + 1", name);
+        return ranged(x, (int)e->integer) ? arena_printf(arena, "%s1", name) : emit_size(x->m, (int)e->integer);
     case EXPR_INDEX:
         if (emit_apart(x, (int)e->integer))
             return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name,
@@ -240,6 +237,9 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     }
     if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return emit_id_end(x, e);
     if (e->op == EXPR_ID) return id_text(x, e);
+    if (e->op == EXPR_DRAWN)
+        return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e),
+                            emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));
     const char *part[3] = {"", "", ""}, *a, *b, *made = cancelled(x, e, inner);
     if (made) return made;
     for (int k = 0; k < expr_arity(e->op); k++) part[k] = print_integer(x, e->arg[k], !stands_bare(e, k));
@@ -257,7 +257,6 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
         case EXPR_MAX: return extreme(x, e, a, b);
         case EXPR_ABS: return arena_printf(arena, "(int64_t)llabs(%s)", a);
         case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
-        case EXPR_DRAWN: return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e), a, b);
         default: made = "0";
         }
     return inner ? arena_printf(arena, "(%s)", made) : made;
