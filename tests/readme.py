@@ -208,6 +208,19 @@ def figures_of_peers(place):
     check(libraries == {'PyTorch', 'JAX', 'OpenBLAS'}, 'the libraries are %s' % sorted(libraries))
 
 
+@case()
+def comparison_starts(place):
+    """tests/peers/run.py starts a process for each library, and each one ends by itself: a library that is missing
+    here is left out with the reason."""
+    build = os.path.dirname(os.path.abspath(place.suite.attnc))
+    done = execute([sys.executable, os.path.join('tests', 'peers', 'run.py'), '--quick', '--only', 'no such job'],
+                   cwd=ROOT, env=dict(os.environ, ATTNC_BUILD=build), timeout=300)
+    check(done.returncode == 1, 'exit status %d, though nothing was measured' % done.returncode)
+    check('exit status' not in done.stdout + done.stderr, done.stderr)
+    started = re.findall(r'^peers: (\w+) left out: ', done.stderr, re.M) + done.stdout.splitlines()[0].split('; ')
+    check(len(started) >= 5, 'some libraries neither started nor were left out: %s' % done.stderr)
+
+
 # ---------------------------------------------------------------- the demo
 
 @shows(EXAMPLES, 'The demo', '')
