@@ -119,7 +119,7 @@ static void explain_states(const struct compilation *c)
         if (!g->value[v].keep || g->value[v].keep == keep) continue;
         keep = g->value[v].keep;
         struct text text = {0};
-        expression_print(keep, g->module, &text);
+        expression_print(keep, NULL, g->module, &text);
         printf("  from chunk to chunk a state is multiplied by %s\n", text.data);
         text_free(&text);
     }
@@ -234,7 +234,7 @@ static void explain_expression(const char *key, const struct expression *e, bool
     if (!*any) section("Expressions, as understood");
     *any = true;
     struct text text = {0};
-    expression_print(e->value, NULL, &text);
+    expression_print(e->value, e, NULL, &text);
     printf("  %s: %s\n", key, text.data);
     text_free(&text);
 }

@@ -109,18 +109,22 @@ static const char file_name[] = "attnc-expression.c";
 static const char before[] = "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
 static const char after[] = "\n); }\n";
 
-/* Returns the text of the file before the user's text: a declaration of each function of the language, then the
-   beginning of the function that returns the user's expression. Sets *functions to the number of declarations. All
-   types are integers, because clang's types are not used. */
-static const char *text_before(struct arena *arena, int *functions)
+/* Returns the text of the file before the user's text: a declaration of each array and of each function of the language,
+   then the beginning of the function that returns the user's expression. Sets *declarations to their number. All types
+   are integers, because clang's types are not used. */
+static const char *text_before(struct arena *arena, const struct user_arrays *arrays, int *declarations)
 {
     const char *text = "";
-    *functions = 0;
+    *declarations = arrays->count;
+    for (int k = 0; k < arrays->count; k++) {
+        text = arena_printf(arena, "%sextern long long %.*s%s;\n", text, arrays->array[k].rank, "********",
+                            arrays->array[k].name);
+    }
     for (int op = 0; op < EXPR_OPS; op++) {
         if (!expr_is_for_users((enum expr_op)op)) continue;
         const char *second = expr_arity((enum expr_op)op) == 2 ? ", long long" : "";
         text = arena_printf(arena, "%slong long %s(long long%s);\n", text, expr_c_function((enum expr_op)op), second);
-        ++*functions;
+        ++*declarations;
     }
     return arena_printf(arena, "%s%s", text, before);
 }
@@ -442,10 +446,62 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     return op == EXPR_EXP ? finish_exponential(x, cursor, made, made) : finish(x, cursor, made, !integer);
 }
 
+/* Returns an element of an array. Equal elements are one operand. */
+static struct typed lower_element(const struct lowering *x, CXCursor at, struct element e)
+{
+    struct expression_reader *r = x->r;
+    int k = 0;
+    while (k < r->elements && memcmp(&r->element[k], &e, sizeof e) != 0) k++;
+    if (k + 1 >= MAX_OPERANDS) {
+        expression_error(r, begin_of(x, at), "the expression reads more than %d elements of arrays", MAX_OPERANDS - 2);
+        return nothing;
+    }
+    if (k == r->elements) r->element[r->elements++] = e;
+    return (struct typed){expr_leaf(x->m, EXPR_OPERAND, k + 1), true};
+}
+
+/* Reads array[first][second]…; clang nests these from the last subscript inwards. tokens.c has checked their number. */
+static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
+{
+    CXCursor base = cursor, sub[MAX_RANK];
+    int rank = 0;
+    while (lib.clang_getCursorKind(base) != CXCursor_DeclRefExpr) {
+        const bool subscript = lib.clang_getCursorKind(base) == CXCursor_ArraySubscriptExpr;
+        struct children c = children_of(base);
+        if (c.count != (subscript ? 2 : 1) || rank == MAX_RANK) {
+            expression_error(x->r, begin_of(x, base), "this is not part of expressions");
+            return nothing;
+        }
+        if (subscript) sub[rank++] = c.cursor[1];
+        base = c.cursor[0];
+    }
+    struct element e;
+    memset(&e, 0, sizeof e); /* lower_element compares all bytes */
+    e.array = expression_array(x->r, spelling(x, base));
+    if (!e.array || e.array->rank != rank) {
+        expression_error(x->r, begin_of(x, base), "this is not part of expressions");
+        return nothing;
+    }
+    for (int k = 0; k < rank; k++) {
+        const CXCursor at = sub[rank - 1 - k];
+        const struct typed t = lower(x, at);
+        if (!t.e) return nothing;
+        if (t.real || expr_has(t.e, EXPR_OPERAND)) {
+            expression_error(x->r, begin_of(x, at), "subscript %d of '%s' is a real number, not an integer", k + 1,
+                             e.array->name);
+            return nothing;
+        }
+        e.sub[k] = t.e->type == TYPE_BOOL ? expr_make(x->m, EXPR_SELECT, t.e, expr_int(x->m, 1), expr_int(x->m, 0))
+                                          : t.e;
+    }
+    return lower_element(x, cursor, e);
+}
+
 static struct typed lower_name(const struct lowering *x, CXCursor cursor)
 {
     static const char names[] = "ijh";
     const char *name = spelling(x, cursor);
+    if (expression_array(x->r, name)) return lower_subscripts(x, cursor);
     if (strcmp(name, "s") == 0) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, 0), true};
     const char *found = strlen(name) == 1 ? strchr(names, *name) : NULL;
     if (found) return (struct typed){expr_leaf(x->m, EXPR_INDEX, (int)(found - names)), false};
@@ -472,6 +528,7 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
         break;
     }
     case CXCursor_DeclRefExpr: return lower_name(x, cursor);
+    case CXCursor_ArraySubscriptExpr: return lower_subscripts(x, cursor);
     case CXCursor_IntegerLiteral:
     case CXCursor_FloatingLiteral: return lower_number(x, cursor);
     case CXCursor_UnaryOperator: return lower_unary(x, cursor);
@@ -526,14 +583,14 @@ static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
     return good;
 }
 
-/* Finds the value that the last function of the file returns. Returns false unless the file has `functions`
+/* Finds the value that the last function of the file returns. Returns false unless the file has `declarations`
    declarations and then one function with one statement, which returns a value. */
-static bool find_value(CXTranslationUnit unit, int functions, CXCursor *value)
+static bool find_value(CXTranslationUnit unit, int declarations, CXCursor *value)
 {
     const struct {
         enum CXCursorKind last;
         int children;
-    } path[] = {{CXCursor_FunctionDecl, functions + 1}, {CXCursor_CompoundStmt, 5}, {CXCursor_ReturnStmt, 1}};
+    } path[] = {{CXCursor_FunctionDecl, declarations + 1}, {CXCursor_CompoundStmt, 5}, {CXCursor_ReturnStmt, 1}};
     CXCursor at = lib.clang_getTranslationUnitCursor(unit);
     for (size_t k = 0; k < sizeof path / sizeof *path; k++) {
         struct children c = children_of(at);
@@ -554,8 +611,8 @@ static const struct expr *parse(struct lowering *x)
         return NULL;
     }
     static const char *const arguments[] = {"-xc", "-std=gnu11", "-nostdinc", "-fno-builtin", "-ferror-limit=1"};
-    int functions;
-    const char *head = text_before(r->arena, &functions);
+    int declarations;
+    const char *head = text_before(r->arena, r->arrays, &declarations);
     const char *source = arena_printf(r->arena, "%s%s%s", head, r->text, after);
     x->start = strlen(head);
     struct CXUnsavedFile file = {file_name, source, (unsigned long)strlen(source)};
@@ -568,7 +625,7 @@ static const struct expr *parse(struct lowering *x)
     if (failed || !unit)
         expression_error(r, 0, "libclang cannot read this expression");
     else if (check_syntax(x, unit)) {
-        if (find_value(unit, functions, &value)) made = lower(x, value).e;
+        if (find_value(unit, declarations, &value)) made = lower(x, value).e;
         if (made && r->positions) made = truth(x, made);
         if (!made && !r->failed) expression_error(r, 0, "this is not an expression");
     }
@@ -598,10 +655,11 @@ static const struct expr *parse(struct lowering *x)
 }
 #endif
 
-struct expression *expression_read(struct arena *arena, const char *text, bool positions, expression_report *report,
-                                   void *user)
+struct expression *expression_read(struct arena *arena, const char *text, bool positions,
+                                   const struct user_arrays *arrays, expression_report *report, void *user)
 {
-    struct expression_reader r = {.arena = arena, .text = text, .positions = positions, .report = report, .user = user};
+    struct expression_reader r = {
+        .arena = arena, .text = text, .positions = positions, .arrays = arrays, .report = report, .user = user};
     if (!expression_check_text(&r)) return NULL;
     struct module *m = module_new(arena, "expression", DTYPE_F64);
     module_axis(m, "i", SIZE_N_Q, 0);
@@ -613,5 +671,8 @@ struct expression *expression_read(struct arena *arena, const char *text, bool p
     made->exponentials = r.exponentials;
     made->exponential = arena_alloc(arena, (size_t)r.exponentials * sizeof *made->exponential + 1);
     memcpy(made->exponential, r.exponential, (size_t)r.exponentials * sizeof *made->exponential);
+    made->elements = r.elements;
+    made->element = arena_alloc(arena, (size_t)r.elements * sizeof *made->element + 1);
+    memcpy(made->element, r.element, (size_t)r.elements * sizeof *made->element);
     return made->value ? made : NULL;
 }

@@ -27,7 +27,23 @@ static void print_size(const struct module *m, int axis, struct text *out)
         text_add(out, "%s", size_name(a->source));
 }
 
-static void print(const struct expr *e, const struct module *m, bool inner, struct text *out);
+/* Where the names in an expression come from; see expression_print. */
+struct names {
+    const struct expression *of;
+    const struct module *m;
+};
+
+static void print(const struct expr *e, const struct names *n, bool inner, struct text *out);
+
+static void print_element(const struct element *e, const struct names *n, struct text *out)
+{
+    text_add(out, "%s", e->array->name);
+    for (int k = 0; k < e->array->rank; k++) {
+        text_add(out, "[");
+        print(e->sub[k], n, false, out);
+        text_add(out, "]");
+    }
+}
 
 /* Returns e without a conversion to double, written as e * 1.0. In C, an argument is converted implicitly. */
 static const struct expr *unconverted(const struct expr *e)
@@ -35,68 +51,74 @@ static const struct expr *unconverted(const struct expr *e)
     return e->op == EXPR_MUL && e->arg[0]->type != TYPE_REAL && expr_is_real(e->arg[1], 1) ? e->arg[0] : e;
 }
 
-static void print_call(const struct expr *e, const struct module *m, struct text *out)
+static void print_call(const struct expr *e, const struct names *n, struct text *out)
 {
     const bool id = e->op == EXPR_ID, converts = e->op != EXPR_ABS && e->op != EXPR_MIN && e->op != EXPR_MAX;
-    text_add(out, "%s%s", id ? e->name : function_name(e, m), id ? "[" : "(");
+    text_add(out, "%s%s", id ? e->name : function_name(e, n->m), id ? "[" : "(");
     if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) text_add(out, "%s, ", e->name);
     for (int k = 0; k < expr_arity(e->op); k++) {
         if (k) text_add(out, ", ");
-        print(converts ? unconverted(e->arg[k]) : e->arg[k], m, false, out);
+        print(converts ? unconverted(e->arg[k]) : e->arg[k], n, false, out);
     }
     text_add(out, id ? "]" : ")");
 }
 
-static void print(const struct expr *e, const struct module *m, bool inner, struct text *out)
+static void print(const struct expr *e, const struct names *n, bool inner, struct text *out)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
     const char *between = expr_infix(e->op), *before = inner ? "(" : "", *after = inner ? ")" : "";
     switch ((int)e->op) {
-    case EXPR_OPERAND: text_add(out, "s"); return;
+    case EXPR_OPERAND:
+        if (e->integer > 0 && n->of)
+            print_element(&n->of->element[e->integer - 1], n, out);
+        else
+            text_add(out, "s");
+        return;
     case EXPR_INDEX:
-        if (m)
-            text_add(out, "%s", m->axis[e->integer].name);
+        if (n->m)
+            text_add(out, "%s", n->m->axis[e->integer].name);
         else
             text_add(out, "%c", "ijh"[e->integer]);
         return;
-    case EXPR_SIZE: print_size(m, (int)e->integer, out); return;
+    case EXPR_SIZE: print_size(n->m, (int)e->integer, out); return;
     case EXPR_INT: text_add(out, "%lld", (long long)e->integer); return;
     case EXPR_REAL: real_print(e->real, true, out); return;
     case EXPR_NEG:
     case EXPR_NOT:
         text_add(out, "%s%s", before, e->op == EXPR_NEG ? "-" : "!");
-        print(a, m, true, out);
+        print(a, n, true, out);
         text_add(out, "%s", after);
         return;
     case EXPR_SELECT:
         text_add(out, "%s", before);
-        print(a, m, true, out);
+        print(a, n, true, out);
         text_add(out, " ? ");
-        print(b, m, true, out);
+        print(b, n, true, out);
         text_add(out, " : ");
-        print(e->arg[2], m, true, out);
+        print(e->arg[2], n, true, out);
         text_add(out, "%s", after);
         return;
     default: break;
     }
-    if (is_head(e, m)) {
+    if (is_head(e, n->m)) {
         text_add(out, "h");
     } else if (e->op == EXPR_ADD && b->op == EXPR_INT && b->integer < 0 && b->integer != INT64_MIN) {
         text_add(out, "%s", before);
-        print(a, m, true, out);
+        print(a, n, true, out);
         text_add(out, " - %lld%s", (long long)-b->integer, after);
     } else if (between) {
         text_add(out, "%s", before);
-        print(a, m, true, out);
+        print(a, n, true, out);
         text_add(out, " %s ", between);
-        print(b, m, true, out);
+        print(b, n, true, out);
         text_add(out, "%s", after);
     } else {
-        print_call(e, m, out);
+        print_call(e, n, out);
     }
 }
 
-void expression_print(const struct expr *e, const struct module *m, struct text *out)
+void expression_print(const struct expr *e, const struct expression *of, const struct module *m, struct text *out)
 {
-    print(e, m, false, out);
+    const struct names names = {of, m};
+    print(e, &names, false, out);
 }

@@ -17,13 +17,19 @@ struct expression_reader {
     const char *text;
     size_t length;
     bool positions; /* the expression is a mask, in which s is not allowed */
+    const struct user_arrays *arrays;
     expression_report *report;
     void *user;
     bool failed;
     size_t last; /* the offset of the last token */
     int exponentials;
     struct exponential exponential[EXPRESSION_MAX_TOKENS];
+    int elements; /* the different elements of arrays so far */
+    struct element element[MAX_OPERANDS];
 };
+
+/* Returns the array that the spec declares with this name, or NULL. */
+const struct user_array *expression_array(const struct expression_reader *r, const char *name);
 
 /* Returns the operation that users write as a call of function `name`; EXPR_OPS if there is no such function. */
 enum expr_op expression_function(const char *name);

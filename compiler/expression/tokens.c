@@ -70,6 +70,8 @@ static const struct sign {
     {":", true, NULL},
     {"(", true, NULL},
     {")", true, NULL},
+    {"[", true, NULL},
+    {"]", true, NULL},
     {",", true, NULL},
 };
 
@@ -151,6 +153,20 @@ static bool is_function(const char *word)
     return expression_function(word) != EXPR_OPS;
 }
 
+const struct user_array *expression_array(const struct expression_reader *r, const char *name)
+{
+    for (int k = 0; k < r->arrays->count; k++)
+        if (strcmp(r->arrays->array[k].name, name) == 0) return &r->arrays->array[k];
+    return NULL;
+}
+
+bool expression_reserves(const char *name)
+{
+    static const char *const names[] = {"s", "i", "j", "h", "b", "g", "t", "d", "row", "B", "H", "G",
+                                        "Nq", "Nk", "D", "E", "clamp", "attnc_value", NULL};
+    return among(name, names) || among(name, types) || among(name, keywords) || is_function(name) || *name == '_';
+}
+
 /* Returns the name of a function of which `word` may be a misspelling, or NULL. */
 static const char *near_function(const char *word)
 {
@@ -158,6 +174,14 @@ static const char *near_function(const char *word)
     int count = 0;
     for (int op = 0; op < EXPR_OPS; op++)
         if (expr_is_for_users((enum expr_op)op)) names[count++] = expr_c_function((enum expr_op)op);
+    return nearest_word(word, names);
+}
+
+/* Returns the name of an array of which `word` may be a misspelling, or NULL. */
+static const char *near_array(const struct expression_reader *r, const char *word)
+{
+    const char **names = arena_alloc(r->arena, ((size_t)r->arrays->count + 1) * sizeof *names);
+    for (int k = 0; k < r->arrays->count; k++) names[k] = r->arrays->array[k].name;
     return nearest_word(word, names);
 }
 
@@ -173,7 +197,12 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
 {
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), r->text + at);
-    bool name = length == 1 && strchr(r->positions ? "ijh" : "sijh", *word);
+    const struct user_array *array = expression_array(r, word);
+    bool name = array || (length == 1 && strchr(r->positions ? "ijh" : "sijh", *word));
+    if (array && r->positions) {
+        expression_error(r, at, "a mask cannot read '%s', because it is an array of real numbers", word);
+        return;
+    }
     if (called ? is_function(word) : name) return;
     if (among(word, types)) {
         expression_error(r, at, "'%s' is not part of expressions", word);
@@ -198,11 +227,16 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
         expression_note(r, at, "the names are i, j, h");
     } else {
         expression_error(r, at, "unknown name '%s'", word);
-        const char *near = near_function(word);
-        if (near)
+        const char *near = near_function(word), *array_near = near_array(r, word);
+        if (array_near)
+            expression_note(r, at, "did you mean '%s'?", array_near);
+        else if (near)
             expression_note(r, at, "did you mean '%s(…)'?", near);
         else
-            expression_note(r, at, r->positions ? "the names are i, j, h" : "the names are s, i, j, h");
+            expression_note(r, at, "the names are %s%s", r->positions ? "i, j, h" : "s, i, j, h",
+                            r->positions           ? ""
+                            : r->arrays->count > 0 ? ", and the names under 'arrays'"
+                                                   : "; an array is declared under 'arrays'");
     }
 }
 
@@ -292,9 +326,65 @@ struct walk {
     bool function;     /* the previous token is the name of a function */
     int depth, prefix; /* the number of open parentheses; the number of consecutive prefix operators */
     int choices;       /* the number of `?` in the expression */
-    bool call[EXPRESSION_MAX_DEPTH];
-    size_t open[EXPRESSION_MAX_DEPTH];
+    struct subscripted {
+        const struct user_array *array; /* NULL: none */
+        size_t at;                      /* the offset of its name */
+        int subscripts;                 /* the number of subscripts so far */
+    } last;                             /* the array whose name or subscript is the previous token */
+    struct bracket {
+        enum { BRACKET_PLAIN, BRACKET_CALL, BRACKET_SUBSCRIPT } kind;
+        size_t at;
+        struct subscripted of; /* BRACKET_SUBSCRIPT */
+    } open[EXPRESSION_MAX_DEPTH];
 };
+
+/* Checks that the array whose last subscript ends before the current token has a subscript for each axis. */
+static void end_subscripts(struct walk *w)
+{
+    const struct user_array *a = w->last.array;
+    if (a && w->last.subscripts < a->rank)
+        expression_error(w->r, w->last.at, "'%s' has %d ax%ss, so it takes %d subscript%s, found %d", a->name, a->rank,
+                         a->rank == 1 ? "i" : "e", a->rank, a->rank == 1 ? "" : "s", w->last.subscripts);
+    w->last.array = NULL;
+}
+
+/* Checks '[' and ']'. Returns false if checking should stop. */
+static bool check_subscript(struct walk *w, bool opens)
+{
+    struct expression_reader *r = w->r;
+    const struct user_array *a = w->last.array;
+    if (opens) {
+        if (!a || w->last.subscripts == a->rank) {
+            if (a)
+                expression_error(r, w->at, "'%s' has %d axes, so this is a subscript too many", a->name, a->rank);
+            else if (!r->failed)
+                expression_error(r, w->at, "only an array that is declared under 'arrays' has subscripts");
+            return false;
+        }
+        if (w->depth == EXPRESSION_MAX_DEPTH) {
+            expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MAX_DEPTH);
+            return false;
+        }
+        w->open[w->depth++] = (struct bracket){BRACKET_SUBSCRIPT, w->at, w->last};
+        w->last.array = NULL;
+        w->operand = false;
+        w->prefix = 0;
+        return true;
+    }
+    end_subscripts(w);
+    if (w->depth == 0 || w->open[w->depth - 1].kind != BRACKET_SUBSCRIPT) {
+        expression_error(r, w->at, "this ']' has no '[' before it");
+        return false;
+    }
+    if (!w->operand) {
+        expression_error(r, w->at, "a subscript is missing here");
+        return false;
+    }
+    w->last = w->open[--w->depth].of;
+    w->last.subscripts++;
+    w->operand = true;
+    return true;
+}
 
 /* Checks a token of punctuation. Returns false if checking should stop. */
 static bool check_sign(struct walk *w, const struct sign *sign)
@@ -303,6 +393,8 @@ static bool check_sign(struct walk *w, const struct sign *sign)
     const char *s = sign->text;
     bool function = w->function;
     w->function = false;
+    if (*s == '[' || *s == ']') return check_subscript(w, *s == '[');
+    end_subscripts(w);
     if (!sign->allowed) {
         expression_error(r, w->at, "'%s' is not part of expressions", s);
         if (sign->note) expression_note(r, w->at, "%s", sign->note);
@@ -314,8 +406,7 @@ static bool check_sign(struct walk *w, const struct sign *sign)
             expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MAX_DEPTH);
             return false;
         }
-        w->call[w->depth] = function;
-        w->open[w->depth++] = w->at;
+        w->open[w->depth++] = (struct bracket){.kind = function ? BRACKET_CALL : BRACKET_PLAIN, .at = w->at};
         w->operand = false;
         w->prefix = 0;
         return true;
@@ -325,11 +416,15 @@ static bool check_sign(struct walk *w, const struct sign *sign)
             expression_error(r, w->at, "this ')' has no '(' before it");
             return false;
         }
+        if (w->open[w->depth - 1].kind == BRACKET_SUBSCRIPT) {
+            expression_error(r, w->open[w->depth - 1].at, "this '[' is not closed");
+            return false;
+        }
         w->depth--;
         w->operand = true;
         return true;
     }
-    if (*s == ',' && (w->depth == 0 || !w->call[w->depth - 1])) {
+    if (*s == ',' && (w->depth == 0 || w->open[w->depth - 1].kind != BRACKET_CALL)) {
         expression_error(r, w->at, "a comma is only allowed between the arguments of a function");
         return true;
     }
@@ -367,11 +462,16 @@ static bool check_token(struct walk *w)
         size_t next = length;
         while (is_blank(s[next])) next++;
         check_name(r, w->at, length, s[next] == '(');
+        end_subscripts(w);
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), s);
+        w->last = (struct subscripted){expression_array(r, word), w->at, 0};
         w->operand = w->function = true;
         w->prefix = 0;
     } else if (is_digit(*s) || (*s == '.' && is_digit(s[1]))) {
         length = number_length(s);
         check_number(r, w->at, length);
+        end_subscripts(w);
         w->operand = true;
         w->function = false;
         w->prefix = 0;
@@ -412,6 +512,9 @@ bool expression_check_text(struct expression_reader *r)
         }
         if (!check_token(w)) return false;
     }
-    if (w->depth > 0) expression_error(r, w->open[w->depth - 1], "this '(' is not closed");
+    end_subscripts(w);
+    if (w->depth > 0)
+        expression_error(r, w->open[w->depth - 1].at, "this '%c' is not closed",
+                         w->open[w->depth - 1].kind == BRACKET_SUBSCRIPT ? '[' : '(');
     return !r->failed;
 }

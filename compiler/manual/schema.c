@@ -162,6 +162,23 @@ static json_t *schedule(const struct key_row *row)
     return json_pack("{s:[o, o]}", "anyOf", knobs(row, false), list);
 }
 
+/* Returns the schema of `arrays:`, a map from names to arrays. */
+static json_t *arrays(void)
+{
+    return json_pack("{s:s, s:i, s:o, s:{s:s, s:i}}", "type", "object", "maxProperties", 16, "additionalProperties",
+                     group(GROUP_ARRAY), "propertyNames", "pattern", "^[A-Za-z][A-Za-z0-9_]*$", "maxLength", 40);
+}
+
+/* Returns the schema of the shape of an array. */
+static json_t *extents(const struct key_row *row)
+{
+    json_t *const words = json_array();
+    for (int k = EXTENT_B; k <= EXTENT_E; k++)
+        json_array_append_new(words, json_string(array_extent_name((enum array_extent)k)));
+    return json_pack("{s:s, s:i, s:{s:[o, {s:o}]}}", "type", "array", "maxItems", 5, "items", "anyOf", integer(row),
+                     "enum", words);
+}
+
 static json_t *value(const struct key_row *row)
 {
     switch (row->type) {
@@ -195,6 +212,8 @@ static json_t *value(const struct key_row *row)
     case ROW_COEFFICIENTS: return json_pack("{s:[o, {s:s}]}", "anyOf", list(number(row), false), "const", "param");
     case ROW_TOKENS: return list(integer(row), true);
     case ROW_SCHEDULE: return schedule(row);
+    case ROW_ARRAYS: return arrays();
+    case ROW_EXTENTS: return extents(row);
     }
     return NULL;
 }

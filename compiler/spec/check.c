@@ -56,12 +56,6 @@ static const char *base_name(struct spec_reader *r, const char *file)
     return name;
 }
 
-static bool is_identifier(const char *text)
-{
-    return *text && !(*text >= '0' && *text <= '9') &&
-           text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == 0;
-}
-
 static void check_name(struct spec_reader *r, const char *file)
 {
     struct yaml *node = yaml_get(r->root, "name");
@@ -71,7 +65,7 @@ static void check_name(struct spec_reader *r, const char *file)
     if (!node) {
         node = &nowhere;
         spec->name = base_name(r, file);
-        if (!is_identifier(spec->name)) {
+        if (!spec_is_identifier(spec->name)) {
             spec_error(r, node, "the file's name is not a C identifier: '%.100s'", spec->name);
             spec_note(r, node, "set 'name:' in the spec");
             return;

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);
 static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, struct yaml *node);
 
 static void mismatch(struct spec_reader *r, const struct key_row *row, struct yaml *node)
@@ -121,7 +120,7 @@ static void read_tokens(struct spec_reader *r, const struct key_row *row, struct
 
 /* ---- text ---- */
 
-static bool is_identifier(const char *text)
+bool spec_is_identifier(const char *text)
 {
     if (!(*text == '_' || (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z'))) return false;
     return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == 0;
@@ -151,7 +150,8 @@ static void read_expression(struct spec_reader *r, const struct key_row *row, st
             spec_error(r, node, "more than %d expressions in one spec", MAX_EXPRESSIONS);
         if (r->expressions > MAX_EXPRESSIONS) return;
         struct inside inside = {r, node};
-        node->expression = expression_read(r->arena, node->text, row->type == ROW_CONDITION, report_inside, &inside);
+        node->expression = expression_read(r->arena, node->text, row->type == ROW_CONDITION, &r->spec->arrays,
+                                           report_inside, &inside);
         node->wrong = !node->expression;
         if (node->wrong) return;
         node->expression->at = node->at;
@@ -234,12 +234,12 @@ static const struct option_row *read_choice(struct spec_reader *r, const struct 
                 spec_error(r, value, "the options of '%s' are a map, found %s", option->word, spec_found(r, value));
                 return NULL;
             }
-            read_map(r, value, word, option->group, into);
+            spec_read_map(r, value, word, option->group, into);
         } else if (needs_options(option->group)) {
             report_bare(r, option, word);
             return NULL;
         } else {
-            read_map(r, NULL, word, option->group, into);
+            spec_read_map(r, NULL, word, option->group, into);
         }
         break;
     case PAYLOAD_VALUE:
@@ -367,7 +367,7 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
             read_backward(r, key, value, into);
             continue;
         }
-        if (!is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is not the name of a knob", key->text);
+        if (!spec_is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is not the name of a knob", key->text);
         if (value->kind != YAML_INT)
             spec_error(r, value, "'schedule': expected an integer for '%.60s', found %s", key->text,
                        spec_found(r, value));
@@ -471,7 +471,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
         break;
     }
     case ROW_NAME:
-        if (node->kind == YAML_WORD && is_identifier(node->text))
+        if (node->kind == YAML_WORD && spec_is_identifier(node->text))
             store(into, row->field, &node->text, sizeof node->text);
         else
             mismatch(r, row, node);
@@ -497,7 +497,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     }
     case ROW_GROUP:
         if (node->kind == YAML_MAP)
-            read_map(r, node, node, (enum group)row->of, into);
+            spec_read_map(r, node, node, (enum group)row->of, into);
         else
             mismatch(r, row, node);
         break;
@@ -527,6 +527,8 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_TOKENS: read_tokens(r, row, node, into); break;
     case ROW_EMIT: read_emit(r, row, node); break;
     case ROW_SCHEDULE: read_schedule(r, row, node); break;
+    case ROW_ARRAYS: break; /* read before all other keys */
+    case ROW_EXTENTS: spec_read_extents(r, row, node, into); break;
     }
 }
 
@@ -541,7 +543,7 @@ static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const str
     return false;
 }
 
-static void read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into)
+void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into)
 {
     for (int i = 0; map && i < map->count; i++) {
         const struct key_row *row = spec_find_key(group, map->key[i]->text);
@@ -578,5 +580,7 @@ void spec_read_tree(struct spec_reader *r)
         spec_error(r, r->root, "a spec is a map of keys, found %s", spec_found(r, r->root));
         return;
     }
-    read_map(r, r->root, r->root, GROUP_SPEC, r->spec);
+    struct yaml *const arrays = yaml_get(r->root, "arrays");
+    if (arrays) spec_read_arrays(r, arrays); /* first, because expressions name them */
+    spec_read_map(r, r->root, r->root, GROUP_SPEC, r->spec);
 }

@@ -20,7 +20,7 @@ struct spec_reader {
 };
 
 /* Limits that no spec written by hand exceeds. Larger specs would make the compiler slow. */
-enum { MAX_STEPS = 32, MAX_TOKENS = 1024, MAX_MASKS = 256 };
+enum { MAX_STEPS = 32, MAX_TOKENS = 1024, MAX_MASKS = 256, MAX_ARRAYS = 16 };
 
 /* Reports an error about a node, unless the node already has one. If the node is from --set, the message names the
    --set and has no position. (error.c) */
@@ -44,6 +44,13 @@ const char *spec_found(struct spec_reader *r, const struct yaml *node);
 void spec_override(struct spec_reader *r, const char *override);
 /* Reads the tree into r->spec according to the rows. (read.c) */
 void spec_read_tree(struct spec_reader *r);
+/* Reads a map of keys of a group, whose rows say where in `into` the values are stored. `owner` is the node that errors
+   about missing keys name. (read.c) */
+void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);
+/* Reads `arrays:` into r->spec->arrays, and the `shape` of an array into `a`. (arrays.c) */
+void spec_read_arrays(struct spec_reader *r, struct yaml *node);
+void spec_read_extents(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct user_array *a);
+bool spec_is_identifier(const char *text);
 /* Checks conditions on several keys, and sets defaults that depend on other keys. (check.c) */
 void spec_check(struct spec_reader *r, const char *file);
 

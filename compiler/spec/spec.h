@@ -157,6 +157,7 @@ struct spec {
     enum dtype dtype;
     enum algorithm_kind algorithm;
     unsigned emit;
+    struct user_arrays arrays;
     struct schedule *schedule; /* in ascending order of `from` */
     int schedules;             /* 0: the compiler chooses everything */
     const struct spec_warning {
@@ -231,7 +232,9 @@ enum row_type {
     ROW_COEFFICIENTS,
     ROW_TOKENS,
     ROW_EMIT,
-    ROW_SCHEDULE
+    ROW_SCHEDULE,
+    ROW_ARRAYS,
+    ROW_EXTENTS
 };
 enum row_check {
     CHECK_ANY,

@@ -72,6 +72,19 @@ const struct expr *build_choose(struct builder *x, const struct expr *c, const s
     return expr_make(x->m, EXPR_SELECT, c, a, b);
 }
 
+const struct expr *build_read(struct builder *x, struct operands *o, struct ref r)
+{
+    int k = 0;
+    while (k < o->count && !ref_equal(&o->ref[k], &r)) k++;
+    if (k == MAX_OPERANDS) {
+        diagnostics_error(x->diagnostics, x->at, "the expression reads more than %d elements of arrays",
+                          MAX_OPERANDS - 2);
+        return build_real(x, 0);
+    }
+    if (k == o->count) o->ref[o->count++] = r;
+    return build_operand(x, k);
+}
+
 /* The last query has the position of the last key, so the position of a query is its index + (n_k - n_q). */
 const struct expr *build_query_position(struct builder *x)
 {

@@ -34,9 +34,20 @@ const struct expr *build_query_position(struct builder *x);
 const struct expr *build_head(struct builder *x);
 /* Returns floor(position / block), the number of the block that contains a position. The position may be negative. */
 const struct expr *build_block_number(struct builder *x, const struct expr *position, int64_t block);
-/* Returns the user's expression over the graph's axes, with `s` in place of its variable s. build_condition does so for
-   the condition of a mask, which has no s. (expression.c) */
-const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s);
+/* The operands of a map under construction. */
+struct operands {
+    int count;
+    struct ref ref[MAX_OPERANDS];
+};
+/* Returns the operand that reads r, and appends r if it is new. Reports an error if there are too many operands. */
+const struct expr *build_read(struct builder *x, struct operands *o, struct ref r);
+/* Returns the user's expression over the graph's axes, with `s` in place of its variable s. The elements of arrays that
+   it reads become operands. build_condition does so for the condition of a mask, which has neither. (expression.c) */
+const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
+                                    struct operands *operands);
+/* Makes a reference to an element of the user's array. at[k] is subscript k over the graph's axes. A subscript beyond
+   an end of its axis reads the element at that end. (array.c) */
+struct ref build_element(struct builder *x, const struct user_array *a, const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
 /* Make a parameter, table or constant axis, or return the existing one of that name. A table of that name with other
    numbers gets a new name. */

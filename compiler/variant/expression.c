@@ -47,7 +47,10 @@ static const struct expr *query_line(struct builder *x, const struct line *l, in
     return build_add(x, i, build_integer(x, sign * l->constant));
 }
 
-static const struct expr *copy(struct builder *x, const struct expr *e, const struct expr *s);
+/* What the leaves of the user's expression become. */
+struct leaves {
+    const struct expr *s, *element[MAX_OPERANDS]; /* s NULL: the expression is a mask */
+};
 
 /* Rewrites a <= b, or a < b if `strict`, of integers, with j alone on one side. Returns NULL if this is not
    possible. */
@@ -78,18 +81,18 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
     return l.j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, &l, 1)) : build_op2(x, EXPR_LE, query_line(x, &l, -1), j);
 }
 
-static const struct expr *copy(struct builder *x, const struct expr *e, const struct expr *s)
+static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *leaves)
 {
     switch ((int)e->op) {
-    case EXPR_OPERAND: return s;
+    case EXPR_OPERAND: return e->integer ? leaves->element[e->integer - 1] : leaves->s;
     case EXPR_INDEX:
         return e->integer == INDEX_I   ? build_query_position(x)
                : e->integer == INDEX_J ? build_index_of(x, x->j)
                                        : build_head(x);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
-        return s ? build_real(x, e->real) : expr_real(x->m, e->real); /* a mask is evaluated in
-                                                                         double: any value fits */
+        return leaves->s ? build_real(x, e->real) : expr_real(x->m, e->real); /* a mask is evaluated in
+                                                                                 double: any value fits */
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {
@@ -100,18 +103,27 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     default: break;
     }
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = copy(x, e->arg[k], s);
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = copy(x, e->arg[k], leaves);
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s)
+const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
+                                    struct operands *operands)
 {
+    struct leaves leaves = {.s = s};
     x->at = e->at;
-    return copy(x, e->value, s);
+    for (int k = 0; k < e->elements; k++) {
+        const struct element *const element = &e->element[k];
+        const struct expr *at[MAX_RANK];
+        for (int n = 0; n < element->array->rank; n++) at[n] = copy(x, element->sub[n], &leaves);
+        leaves.element[k] = build_read(x, operands, build_element(x, element->array, at));
+    }
+    return copy(x, e->value, &leaves);
 }
 
 const struct expr *build_condition(struct builder *x, const struct expression *e)
 {
+    const struct leaves leaves = {.s = NULL};
     x->at = e->at;
-    return copy(x, e->value, NULL);
+    return copy(x, e->value, &leaves);
 }

@@ -21,7 +21,7 @@ static const struct expr *alibi_slope(struct builder *x)
                      build_mul(x, build_choose(x, build_op2(x, EXPR_LT, h, n), low, high), build_real(x, -8)));
 }
 
-static const struct expr *logit(struct builder *x, const struct expr *s, struct ref *refs, int *count)
+static const struct expr *logit(struct builder *x, const struct expr *s, struct operands *operands)
 {
     const struct similarity *o = &x->spec->similarity;
     double scale = o->has_scale                                 ? o->scale
@@ -39,15 +39,14 @@ static const struct expr *logit(struct builder *x, const struct expr *s, struct 
     }
     case BIAS_DENSE: {
         int bias = build_param(x, "bias", INITIAL_ZEROS, 4, (int[]){x->kv, x->member, x->i, x->j});
-        refs[*count] = graph_ref(x->g, bias, NULL);
-        l = build_add(x, l, build_operand(x, (*count)++));
+        l = build_add(x, l, build_read(x, operands, graph_ref(x->g, bias, NULL)));
         break;
     }
     }
-    return o->modify ? build_expression(x, o->modify, l) : l;
+    return o->modify ? build_expression(x, o->modify, l, operands) : l;
 }
 
-static const struct expr *polynomial_square(struct builder *x, const struct expr *s, struct ref *refs, int *count)
+static const struct expr *polynomial_square(struct builder *x, const struct expr *s, struct operands *operands)
 {
     const struct similarity *o = &x->spec->similarity;
     int array = -1;
@@ -61,9 +60,9 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
         if (o->coefficients)
             a = build_real(x, o->coefficients[t]);
         else {
-            refs[*count] = graph_ref(x->g, array, NULL);
-            refs[*count].sub[0] = build_integer(x, t);
-            a = build_operand(x, (*count)++);
+            struct ref coefficient = graph_ref(x->g, array, NULL);
+            coefficient.sub[0] = build_integer(x, t);
+            a = build_read(x, operands, coefficient);
         }
         sum = sum ? build_add(x, build_mul(x, sum, s), a) : a;
     }
@@ -116,18 +115,17 @@ int build_weights(struct builder *x, int q, int k)
     }
     bool hidden = o->kind == SIMILARITY_SOFTMAX && o->compatibility == COMPATIBILITY_ADDITIVE;
     int s = hidden ? additive(x, q, k) : graph_contract(x->g, 5, pair, left, right, NULL);
-    struct ref refs[MAX_OPERANDS] = {graph_ref(x->g, s, NULL)};
-    int count = 1;
-    const struct expr *w = build_operand(x, 0);
+    struct operands operands = {0};
+    const struct expr *w = build_read(x, &operands, graph_ref(x->g, s, NULL));
     if (o->kind == SIMILARITY_SOFTMAX)
-        w = build_op1(x, EXPR_EXP, logit(x, w, refs, &count));
+        w = build_op1(x, EXPR_EXP, logit(x, w, &operands));
     else if (o->kind == SIMILARITY_CUSTOM)
-        w = build_expression(x, o->weight, w);
+        w = build_expression(x, o->weight, w, &operands);
     else if (o->kind == SIMILARITY_POLYNOMIAL)
         w = expr_power(x->m,
                        build_add(x, build_mul(x, w, build_real(x, 1 / o->beta)), build_real(x, o->alpha / o->beta)),
                        o->degree);
     else
-        w = polynomial_square(x, w, refs, &count);
-    return graph_map(x->g, 5, pair, count, refs, w);
+        w = polynomial_square(x, w, &operands);
+    return graph_map(x->g, 5, pair, operands.count, operands.ref, w);
 }

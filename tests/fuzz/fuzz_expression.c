@@ -22,10 +22,10 @@ static void count(void *user, size_t offset, enum expression_says says, const ch
 
 static void evaluate(const struct expr *e)
 {
-    static const double s[] = {0, -1.5, 1e300};
+    static const double s[][MAX_OPERANDS] = {{0}, {-1.5, 2, 0, -3}, {1e300, 1e300}};
     static const int64_t points[][3] = {{0, 0, 0}, {-7, 3, 1}, {1000000, 5, 31}, {5, 5, 2}};
     for (size_t k = 0; k < sizeof points / sizeof *points; k++) {
-        const struct environment env = {.operand = &s[k % 3], .index = points[k]};
+        const struct environment env = {.operand = s[k % 3], .index = points[k]};
         double value = expr_eval(e, &env);
         if (e->type == TYPE_BOOL && value != 0 && value != 1) abort();
     }
@@ -39,15 +39,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data + 1, size - 1); /* the last byte is 0 */
     bool positions = data[0] % 2;
     struct told told = {strlen(text), 0};
-    const struct expression *e = expression_read(arena, text, positions, count, &told);
+    struct user_array array[] = {{.name = "scalar"},
+                                 {.name = "table", .rank = 2, .axis = {{EXTENT_H, 0}, {EXTENT_NUMBER, 8}}}};
+    const struct user_arrays arrays = {sizeof array / sizeof *array, array};
+    const struct expression *e = expression_read(arena, text, positions, &arrays, count, &told);
     if (!e == (told.errors == 0)) abort();
     if (e) {
         struct module *m = module_new(arena, "fuzz", DTYPE_F64);
         for (int k = 0; k < 3; k++) module_axis(m, (const char *const[]){"i", "j", "h"}[k], SIZE_CONSTANT, 1);
-        const struct allowed allowed = {.operands = !positions, .index = 7};
+        const struct allowed allowed = {.operands = positions || !e ? 0 : 1 + e->elements, .index = 7};
         if (positions ? where_check(m, e->value, &allowed) : expr_check(m, e->value, &allowed)) abort();
         struct text printed = {0};
-        expression_print(e->value, NULL, &printed);
+        expression_print(e->value, e, NULL, &printed);
         text_free(&printed);
         evaluate(e->value);
     }

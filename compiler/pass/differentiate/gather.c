@@ -247,11 +247,33 @@ static const struct expr *substitute(const struct solution *s, const struct expr
     return settled(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f));
 }
 
+/* Makes subscript s of r the index of its axis, for a subscript that depends on sequences, such as i - j + 7. A term goes
+   to all elements of the axis: as it is to the element that the subscript reads, and as 0 to the others. */
+static const struct expr *one_hot(struct reversal *x, struct value *map, const struct expr *e, struct ref *r, int s,
+                                  uint32_t *axes)
+{
+    const int target = x->g->value[r->of].axes[s];
+    if (x->m->axis[target].source != SIZE_CONSTANT || (*axes >> target & 1) || map->rank == MAX_RANK) {
+        reversal_fail(x, "an array that is read at computed subscripts along an axis of run-time size");
+        return e;
+    }
+    const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, target);
+    e = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, r->sub[s], index, NULL), e, expr_real(x->m, 0));
+    r->sub[s] = index;
+    *axes |= UINT32_C(1) << target;
+    map->axes[map->rank++] = target;
+    return e;
+}
+
 const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r,
                                     uint32_t *axes, const struct expr **where)
 {
     for (int s = 0; s < r->rank; s++) {
         int f = computed_from(x, r->sub[s]), target = x->g->value[r->of].axes[s];
+        if (f < 0 && ref_axis(r, s) < 0 && r->sub[s]->op != EXPR_INT) {
+            e = one_hot(x, map, e, r, s, axes);
+            continue;
+        }
         if (f < 0) continue;
         uint32_t elsewhere = *where ? expr_axes(*where) : 0;
         for (int k = 0; k < r->rank; k++)

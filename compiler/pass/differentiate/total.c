@@ -155,8 +155,8 @@ static void share_out(struct splitting *x, struct total *t)
     if (t->slices < 0) fail(x, "of a program with more than 24 axes");
 }
 
-/* Returns an axis of extent 1. A total that is a single number gets this axis, because an output of loops needs a
-   constant axis. */
+/* Returns an axis of extent 1. A total that is a single number gets this axis, and so does a value that is computed from
+   totals and is a single number, because an output of loops needs a constant axis. */
 static int axis_of_one(struct module *m)
 {
     const int found = module_find_axis(m, "one");
@@ -225,6 +225,15 @@ static int partial_of(struct splitting *x, const struct total *t)
 
 /* ---- the program that adds the slices ---- */
 
+/* Whether the counterpart of a value in the graph that adds the slices has the axis of extent 1. */
+static bool gets_axis_of_one(const struct splitting *x, int number)
+{
+    const struct value *const v = &x->g->value[number];
+    bool constant = false;
+    for (int k = 0; k < v->rank; k++) constant |= x->m->axis[v->axes[k]].source == SIZE_CONSTANT;
+    return x->from_total[number] && !constant;
+}
+
 /* Returns the counterpart of a value in the graph `to`, which adds the slices. Makes it if necessary: a total becomes
    the sum of an input over its slices, and any other value is copied. made[v] is 1 + the number of the counterpart of
    v; 0: not made yet. */
@@ -242,10 +251,10 @@ static int taken_over(struct splitting *x, struct graph *to, int number, int *ma
     }
     for (int k = 0; k < v.operands; k++) {
         struct ref *r = &v.operand[k];
-        const int total = find_total(x, r->of);
-        if (total >= 0 && x->total[total].number) r->sub[r->rank++] = expr_int(x->m, 0);
+        if (gets_axis_of_one(x, r->of)) r->sub[r->rank++] = expr_int(x->m, 0);
         r->of = taken_over(x, to, r->of, made);
     }
+    if (gets_axis_of_one(x, number)) v.axes[v.rank++] = axis_of_one(x->m);
     graph_insert(to, to->values, v);
     return (made[number] = to->values) - 1;
 }

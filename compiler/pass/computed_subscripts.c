@@ -1,0 +1,161 @@
+/* Copies elements that a MAP reads at computed subscripts into a tile, because a vector is loaded from consecutive
+   addresses. Example: the MAP over [j i] reads table[i - j + 127], clamped to the ends of the table.
+   - If the subscripts depend only on i - j, the tile is a strip: one element for each difference in the current ranges,
+     not for each pair. Neighbouring lanes read neighbouring elements of the strip.
+   - Otherwise the tile has an element for each point of the axes that the subscripts depend on. */
+#include "pass.h"
+#include "../schedule/schedule.h"
+
+bool has_computed_lanes(const struct loops *l, const struct ref *r, int lane)
+{
+    bool computed = false;
+    for (int k = 0; k < r->rank; k++)
+        computed |= ref_axis(r, k) < 0 && (expr_axes(r->sub[k]) >> lane & 1);
+    return computed && l->array[r->of].kind == ARRAY_PARAM;
+}
+
+/* Returns the factor of the axis's index in e, a sum with constant factors. Sets *linear to false if e is no such
+   sum. */
+static int64_t factor_of(const struct expr *e, int axis, bool *linear)
+{
+    if (!(expr_axes(e) >> axis & 1)) return 0;
+    switch ((int)e->op) {
+    case EXPR_INDEX: return 1;
+    case EXPR_NEG: return -factor_of(e->arg[0], axis, linear);
+    case EXPR_ADD: return factor_of(e->arg[0], axis, linear) + factor_of(e->arg[1], axis, linear);
+    case EXPR_SUB: return factor_of(e->arg[0], axis, linear) - factor_of(e->arg[1], axis, linear);
+    default: *linear = false; return 0;
+    }
+}
+
+/* Whether e depends on the indices of a and b only by their difference. */
+static bool of_difference(const struct expr *e, int a, int b)
+{
+    if (!(expr_axes(e) >> a & 1) && !(expr_axes(e) >> b & 1)) return true;
+    bool linear = true;
+    if (factor_of(e, a, &linear) + factor_of(e, b, &linear) == 0 && linear) return true;
+    if (expr_arity(e->op) == 0) return false;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!of_difference(e->arg[k], a, b)) return false;
+    return true;
+}
+
+struct walk {
+    struct loops *l;
+    int64_t lanes; /* numbers in a vector */
+    int depth;
+    struct stmt *loop[MAX_LOOPS];
+};
+
+/* Returns the innermost loop over the axis around the current statement, or NULL. */
+static const struct stmt *loop_over(const struct walk *x, int axis)
+{
+    for (int k = x->depth - 1; k >= 0; k--)
+        if (x->loop[k]->axis == axis) return x->loop[k];
+    return NULL;
+}
+
+/* Returns the maximum number of indices of the axis in its current range. */
+static int64_t width(const struct walk *x, int axis)
+{
+    const struct stmt *const loop = loop_over(x, axis);
+    const struct axis *const a = &x->l->module->axis[axis];
+    return loop ? loop->step : a->source == SIZE_CONSTANT || a->source == SIZE_ROWS ? a->extent : 0;
+}
+
+/* Appends the tile and a COPY of *r into it. Makes *r read the tile at `at`, or along its own axes if that is NULL. */
+static struct stmt *copy_into(struct walk *x, struct array tile, const struct ref *from, struct ref *r,
+                              const struct expr *at)
+{
+    struct loops *const l = x->l;
+    const struct array *const array = &l->array[from->of];
+    struct stmt *const copy = stmt_new(l, LOOPS_COPY);
+    tile.kind = ARRAY_TILE;
+    tile.dtype = array->dtype;
+    tile.offset = -1;
+    tile.name = loops_unused_name(l, arena_printf(l->module->arena, "%s_at", array->name));
+    copy->rank = tile.rank;
+    for (int k = 0; k < tile.rank; k++) copy->axes[k] = tile.axes[k];
+    copy->operands = copy->assigns = 1;
+    copy->operand[0] = *from;
+    const int made = loops_array(l, tile);
+    *r = copy->assign[0].to = loops_ref(l, made);
+    if (at) r->sub[0] = at;
+    return copy;
+}
+
+/* Makes the strip for a reference that depends on the difference of the indices of `lane` and `other`. Returns NULL if
+   the indices in a current range are not consecutive, or the module has too many axes. */
+static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
+{
+    struct module *const m = x->l->module;
+    const struct stmt *const lanes = loop_over(x, lane), *const others = loop_over(x, other);
+    if (!lanes || !others || lanes->period || others->period) return NULL;
+    const int64_t extent = lanes->step + others->step + x->lanes; /* the last vector of lanes may be incomplete */
+    const char *const name = arena_printf(m->arena, "difference_%lld", (long long)extent);
+    int axis = module_find_axis(m, name);
+    if (axis < 0) axis = module_axis(m, name, SIZE_CONSTANT, extent);
+    if (axis < 0) return NULL;
+    /* element 0 is the smallest difference: the first lane and the last of the others */
+    const struct expr *const lowest = expr_make(
+        m, EXPR_ADD,
+        expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL), expr_int(m, 1), NULL);
+    struct ref from = *r;
+    for (int k = 0; k < r->rank; k++) {
+        const struct expr *const e = expr_replace(m, r->sub[k], expr_leaf(m, EXPR_INDEX, other), expr_int(m, 0));
+        from.sub[k] = expr_replace(m, e, expr_leaf(m, EXPR_INDEX, lane),
+                                   expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, axis), lowest, NULL));
+    }
+    const struct expr *const difference = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_INDEX, lane),
+                                                    expr_leaf(m, EXPR_INDEX, other), NULL);
+    const struct array tile = {.rank = 1, .axes = {axis}, .extent = {extent}};
+    return copy_into(x, tile, &from, r, expr_make(m, EXPR_SUB, difference, lowest, NULL));
+}
+
+/* Makes the COPY for operand *r of statement s. */
+static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r, int lane)
+{
+    const uint32_t used = ref_axes(r);
+    struct array tile = {.rank = 0};
+    int other = -1;
+    bool plain = false;
+    for (int k = 0; k < s->rank; k++) {
+        const int axis = s->axes[k];
+        if (!(used >> axis & 1)) continue;
+        if (axis != lane) other = axis;
+        tile.axes[tile.rank] = axis;
+        tile.extent[tile.rank++] = width(x, axis);
+    }
+    for (int k = 0; k < r->rank; k++) plain |= other >= 0 && !of_difference(r->sub[k], lane, other);
+    struct stmt *const made = tile.rank == 2 && !plain ? strip(x, r, lane, other) : NULL;
+    const struct ref from = *r;
+    return made ? made : copy_into(x, tile, &from, r, NULL);
+}
+
+static void walk(struct walk *x, struct stmt **body)
+{
+    for (struct stmt **at = body; *at; at = &(*at)->next) {
+        struct stmt *const s = *at;
+        if (s->op == LOOPS_FOR && x->depth < MAX_LOOPS) {
+            x->loop[x->depth++] = s;
+            walk(x, &s->body);
+            x->depth--;
+        } else if (s->body)
+            walk(x, &s->body);
+        if (s->op != LOOPS_MAP || s->rank == 0) continue;
+        const int lane = s->axes[s->rank - 1];
+        for (int k = 0; k < s->operands; k++) {
+            if (!has_computed_lanes(x->l, &s->operand[k], lane)) continue;
+            struct stmt *const copy = copy_of(x, s, &s->operand[k], lane);
+            copy->next = *at;
+            *at = copy;
+            at = &copy->next;
+        }
+    }
+}
+
+void pass_computed_subscripts(struct compilation *c)
+{
+    struct walk x = {.l = c->loops, .lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype))};
+    walk(&x, &c->loops->body);
+}
