@@ -40,6 +40,16 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
     }
 }
 
+/* Returns the axes that loops for value v run over, as bits: its own, and those of its operands' subscripts. An array
+   of the caller needs no loops: a reader may use other subscripts than the array's own axes. */
+static uint32_t axes_of_loops(const struct value *v)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
+    for (int k = 0; k < v->rank && v->operands > 0; k++) axes |= UINT32_C(1) << v->axes[k];
+    return axes;
+}
+
 const char *roles_of(const struct graph *g, int output, struct roles *out)
 {
     const struct value *result = &g->value[g->output[output].value];
@@ -47,10 +57,12 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
     *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1, .slices = -1};
     find_rows(g, result, out);
     mark(g, g->output[output].value, needed);
-    for (int v = 0; v < g->values; v++)
-        for (int k = 0; needed[v] && k < g->value[v].rank; k++) {
-            int axis = g->value[v].axes[k];
-            if (!run_time(g, axis) || out->rows >> axis & 1 || g->module->axis[axis].source == SIZE_UNITS) continue;
+    for (int v = 0; v < g->values; v++) {
+        const uint32_t axes = needed[v] ? axes_of_loops(&g->value[v]) : 0;
+        for (int axis = 0; axis < g->module->axes; axis++) {
+            if (!(axes >> axis & 1) || !run_time(g, axis) || out->rows >> axis & 1 ||
+                g->module->axis[axis].source == SIZE_UNITS)
+                continue;
             if (!axis_is_chunks(&g->module->axis[axis]) && !axis_is_sequence(&g->module->axis[axis])) {
                 out->outer |= UINT32_C(1) << axis;
                 continue;
@@ -59,6 +71,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
             if (*role >= 0 && *role != axis) return "sums over two run-time axes are not compiled yet";
             *role = axis;
         }
+    }
     out->outer_only |= out->lane < 0 && out->stream < 0;
     return NULL;
 }

@@ -128,11 +128,19 @@ static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
             "'random' draws from all blocks of the sequence; with 'causal: true' it draws from those up to a "
             "query's own");
     }
-    for (int k = 0; k < arrays->count; k++)
-        if (arrays->array[k].place == PLACE_PARAMS && array_has_size(&arrays->array[k], ARRAY_SIZE_N_Q))
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        if (a->place != PLACE_PARAMS) continue;
+        if (array_has_size(a, ARRAY_SIZE_N_Q))
             diagnostics_error(d, spec->emit_at,
                               "the parameter '%s' has elements for every query of a call, so it cannot be decoded",
-                              arrays->array[k].name);
+                              a->name);
+        else if (array_has_size(a, ARRAY_SIZE_N_K) && a->dtype != DTYPE_I32)
+            diagnostics_error(d, spec->emit_at,
+                              "the parameter '%s' has elements for every key; decoding with such an array is not "
+                              "compiled yet",
+                              a->name);
+    }
     return diagnostics_errors(d) == errors;
 }
 

@@ -31,7 +31,11 @@ def exact_definitions(seed=None):
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
 
-    def rope(x, position, base=10000.0, pairs='interleaved', dims=None, first=0):
+    plain_rope = module.rope
+
+    def rope(x, position, base=10000.0, pairs='interleaved', dims=None, first=0, angle=None, names={}):
+        if angle is not None:
+            return plain_rope(x, position, base, pairs, dims, first, angle, names)
         if dims is not None and (first or first + dims < x.shape[-1]):
             rotated = rope(x[..., first:first + dims], position, base, pairs)
             return np.concatenate([x[..., :first], rotated, x[..., first + dims:]], -1)

@@ -10,6 +10,7 @@ tests/numeric/gradients.py says.
 import ctypes
 import itertools
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -105,7 +106,12 @@ LEARNED = {   # prepare, similarity, mask
     'affine': ([{'layernorm': {'affine': True}}, 'rope'], 'softmax', 'causal'),
     'affine_polynomial': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 4}},
                           {'all': ['causal', {'expr': '(i + j) % 3 != 1'}]}),
+    **{name: (['l2norm'] if name == 'table' else None, {'softmax': {'modify': text}}, mask) for name, text, mask in (
+        ('table', 's * 4 + table[h][i - j + 7]', 'causal'), ('tau', 's * tau[h] + far[h][j] * bound', {'window': {'left': 40}}),
+        ('near', 's + near[i / 4 - j / 4 + 2][j % 3]', 'none'))},
     'bias_prepared': (['rope', 'l2norm', {'scale': {'by': -1.5}}], {'softmax': {'bias': 'dense'}}, 'causal')}
+ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
+          'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}}
 # these also in the linear form
 LEARNED_LINEAR = {
     'sketch': LEARNED['sketch'], 'sketch_local': LEARNED['sketch_local'],
@@ -114,7 +120,8 @@ LEARNED_LINEAR = {
     'square': LEARNED['square'],
     'hedgehog': LEARNED['hedgehog'], 'hedgehog_unmasked': LEARNED['hedgehog'][:2] + ('none',),
     'affine_prefix': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 2}}, {'prefix': {'length': 39}}),
-    'affine_decay': ([{'layernorm': {'affine': True}}], LINEAR['decay_of_heads-causal'][0], 'causal')}
+    'affine_decay': ([{'layernorm': {'affine': True}}], LINEAR['decay_of_heads-causal'][0], 'causal'),
+    'tau': (None, {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}}, 'causal')}
 PROJECTED = {   # prepare, similarity, size
     'softmax': (None, 'softmax', 13),
     'cap': ([{'layernorm': {'affine': True}}], SIMILARITY['cap'], 37),
@@ -197,6 +204,8 @@ def learned(spec, P):
 
 
 def write_spec(folder, spec):
+    arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str(spec['similarity']))}
+    if arrays: spec = spec | {'arrays': arrays}
     path = os.path.join(folder, spec['name'] + '.yaml')
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
     return path, {'dtype': 'f32'} | definitions.load(path)

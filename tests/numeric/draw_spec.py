@@ -108,6 +108,36 @@ def similarity(rng, numbers, positions):
     return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
 
 
+# Elements of arrays, and the shapes of their arrays; {n}: a small size
+ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{n}']), ('{a}[j - i]', ['{n}']),
+            ('{a}[h][j]', ['H', 'Nk']), ('{a}[j]', ['Nk']), ('{a}[i / 3 - j / 3 + 2][j % {n}]', ['{n}', '{n}']),
+            ('{a}[j][h]', ['{n}', 5]), ('{a}[(i - j) * (i - j)]', ['{n}']), ('{a}[h][i * 1000000007 - j]', ['H', '{n}']),
+            ('{a}[{n} * (i > j) + h % 3]', ['{n}']), ('{a}[i - i][fmin(i - j, 4)]', ['{n}', 'D'])]
+
+
+def arrays(rng, spec):
+    """Lets a softmax or custom weight read elements of arrays."""
+    kind, options = next(iter(spec['similarity'].items())) if isinstance(spec['similarity'], dict) else ('', None)
+    if spec['similarity'] == 'softmax': kind, options = 'softmax', {}
+    if kind not in ('softmax', 'custom'): return
+    spec['arrays'], grows = {}, 'decode' in spec.get('emit', [])
+    for n in range(rng.choice([1, 1, 2, 3])):
+        name, size = 'a%d' % n, str(rng.choice([1, 2, 7, 16, 33]))
+        text, shape = rng.choice(ELEMENTS)
+        if 'Nk' in shape and (grows or 'project' in spec): text, shape = '{a}[h]', ['H']
+        if 'project' in spec and re.search(r'\b[ij]\b', text): text, shape = '{a}', []
+        element = text.format(a=name, n=size)
+        shape = [int(x) if isinstance(x, str) and x.isdigit() else x for x in (
+            x.format(n=size) if isinstance(x, str) else x for x in shape)]
+        spec['arrays'][name] = {'shape': shape} | some(rng, 0.3, learned=lambda: True,
+                                                       init=lambda: pick(rng, 'zeros', 'ones', 'normal'))
+        if kind == 'softmax':
+            old = options.get('modify', 's')
+            options['modify'] = rng.choice(['(%s) + %s', '(%s) * exp(%s / 4)', '%s + tanh(%s) * 2']) % (old, element)
+        else: options['weight'] = '(%s) * exp(%s / 4)' % (options['weight'], element)
+    spec['similarity'] = {kind: options}
+
+
 def knobs(rng):
     """One entry of a schedule."""
     return some(rng, 0.3, tile_q=lambda: rng.choice([16, 32, 48, 64, 256]),
@@ -166,6 +196,7 @@ def draw_spec(rng, numbers):
     if numbers and 'backward' in spec.get('emit', []) and "'learned'" in str(spec['similarity']):
         options = spec['similarity']['polysketch']
         options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only their signs, which have no gradient
+    if rng.random() < 0.3: arrays(rng, spec)
     if rng.random() < 0.3: spec['schedule'] = knobs(rng)
     elif rng.random() < 0.15:
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))

@@ -8,14 +8,17 @@ allowed_<name>.npy: the tolerance of an f32 kernel. Without IN_DIR/dout.npy a ra
 Integer parameters and random ones (a sketch's g1, Performer's features.w) have no gradient unless the spec says that
 they are learned; they are written nevertheless, and may be left out of a comparison.
 """
-import os, sys
+import math, os, sys
 import numpy
 import autograd.numpy as np
 from autograd import make_vjp
+from autograd.extend import defvjp, primitive
 import definitions
 definitions.np = np                      # the same formulas, on values that record how they were computed
-for f in ('exp', 'log', 'tanh', 'sqrt'): definitions.FUNCTIONS[f] = getattr(np, f)
-definitions.FUNCTIONS.update(fabs=np.abs, fmin=np.minimum, fmax=np.maximum, floor=np.floor, pow=lambda a, b: np.power(a * 1.0, b))
+for f in ('exp', 'log', 'tanh', 'sqrt', 'cos', 'sin', 'log1p', 'expm1'): definitions.FUNCTIONS[f] = getattr(np, f)
+definitions.FUNCTIONS['erf'] = primitive(definitions.FUNCTIONS['erf'])
+defvjp(definitions.FUNCTIONS['erf'], lambda value, x: lambda g: g * 2 / math.sqrt(math.pi) * np.exp(-x * x))
+definitions.FUNCTIONS.update(clamp=np.clip, fabs=np.abs, fmin=np.minimum, fmax=np.maximum, floor=np.floor, pow=lambda a, b: np.power(a * 1.0, b))
 
 def gradients(spec, P, q, k, v, dout):
     real = [n for n in P if P[n].dtype.kind == 'f']

@@ -8,6 +8,7 @@ pairs that attnc refuses: a pair that is in no row is refused in every spec, whi
 """
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -47,7 +48,12 @@ SIMILARITY = {
     'custom': {'custom': {'weight': '(1 + s) * (1 + s)'}},
     'custom_exponential': {'custom': {'weight': 'exp(s / 2) * (1 + 0.25 * s * s)'}},
     'custom_positions': {'custom': {'weight': '1 + s * s * (h + 1) / (1 + fabs(i - j))'}},
-    'decay': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -4 - h), i - j)'}}}
+    'decay': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -4 - h), i - j)'}},
+    'table': {'softmax': {'modify': 's * (2 + tau[h]) + table[h][i - j + 7] + fmin(s, bound)'}},
+    'of_tokens': {'softmax': {'modify': 's + far[h][j] + near[i / 4 - j / 4 + 2][j % 3]'}},
+    'arrays': {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}}}
+ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
+          'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}}
 MASK = {
     'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20, 'right': 3}},
     'window_back': {'window': {'left': 13}}, 'dilated': {'window': {'left': 7, 'dilation': 3}},
@@ -84,7 +90,7 @@ FORWARD = {'forward', 'backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
         'nothing'}
 NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'multiplicative', 'additive',
-               'custom_exponential', 'custom_positions'}
+               'custom_exponential', 'custom_positions', 'table', 'of_tokens'}
 OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
 CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back'}
@@ -94,11 +100,11 @@ RULES = [
     (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
     (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in ('rope', 'halves', 'rope_part')),
     (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
-        'alibi', 'dense', *OF_BLOCKS)),
+        'alibi', 'dense', 'of_tokens', *OF_BLOCKS)),
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
     (('project', 'emit'), lambda project, emit: project == 'keys' or emit in FORWARD),
     (('mask', 'emit'), lambda mask, emit: mask in BACK or emit in FORWARD),
-    (('similarity', 'emit'), lambda similarity, emit: similarity != 'dense' or emit in FORWARD),
+    (('similarity', 'emit'), lambda similarity, emit: similarity not in ('dense', 'of_tokens') or emit in FORWARD),
     (('similarity', 'form', 'project'), lambda similarity, form, project: form in ONE_FORM or (
         similarity not in NO_FEATURES or project == 'linformer')),
     (('mask', 'form'), lambda mask, form: form in ONE_FORM or mask in (CARRIED if form == 'linear' else CHOSEN)),
@@ -124,6 +130,8 @@ def spec_of(row):
     if NORMALIZE[row['normalize']]: spec['normalize'] = NORMALIZE[row['normalize']]
     if PROJECT[row['project']]: spec['project'] = PROJECT[row['project']]
     if 'project' in spec: del spec['block']
+    arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str(spec['similarity']))}
+    if arrays: spec['arrays'] = arrays
     if row['similarity'] in OF_POWERS: spec['shape'] = spec['shape'] | {'head_dim': 4}
     return spec
 
