@@ -214,6 +214,13 @@ bool ref_uses_axis(const struct ref *r, int axis)
     return false;
 }
 
+bool ref_computes_with(const struct ref *r, int axis)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (ref_axis(r, k) < 0 && indexes(r->sub[k], axis)) return true;
+    return false;
+}
+
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis)
 {
     if (e->op == EXPR_INDEX) return e->integer == axis;

@@ -261,6 +261,8 @@ bool ref_equal(const struct ref *a, const struct ref *b);
 /* If subscript k is the plain INDEX of an axis, returns that axis; otherwise -1. */
 int ref_axis(const struct ref *r, int k);
 bool ref_uses_axis(const struct ref *r, int axis);
+/* Whether a computed subscript, such as i - j + 7, depends on the INDEX of the axis. */
+bool ref_computes_with(const struct ref *r, int axis);
 /* Whether e depends on the INDEX of the axis, directly or in a subscript of one of its operands. */
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
 

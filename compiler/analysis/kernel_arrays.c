@@ -184,7 +184,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
 
 int64_t array_row_elements(const struct kernel_array *a)
 {
-    return a->axis[a->rank - 1].constant ? a->axis[a->rank - 1].extent : 1;
+    return a->rank && a->axis[a->rank - 1].constant ? a->axis[a->rank - 1].extent : 1;
 }
 
 const char *array_axis_word(struct arena *arena, const struct array_axis *axis)

@@ -143,6 +143,26 @@ static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
     emit_line(x, "}");
 }
 
+/* Prints a copy of elements at computed subscripts. The lanes are the innermost loop, so that C compilers hoist what
+   depends on rows alone out of it. If `pads` is true, 0 fills the last vector of each row. */
+static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pads)
+{
+    const struct ref *const to = &s->assign[0].to, *const from = &s->operand[0];
+    const int lane = s->axes[s->rank - 1], depth = 4 * (s->rank - 1);
+    const char *const l = x->m->axis[lane].name, *const element = emit_element(x, to);
+    for (int k = 0; k + 1 < s->rank; k++) {
+        const char *const axis = x->m->axis[s->axes[k]].name;
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) {", 4 * k, "", axis, emit_first(x, s->axes[k]), axis,
+                  emit_end(x, s->axes[k]), axis);
+    }
+    emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = %s;", depth, "", l, emit_first(x, lane), l,
+              emit_end(x, lane), l, element, emit_element(x, from));
+    if (pads)
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < round_up(%s, %d); %s++) %s = 0;", depth, "", l, emit_range(x, lane),
+                  l, emit_range(x, lane), x->lanes, l, element);
+    for (int k = s->rank - 2; k >= 0; k--) emit_line(x, "%*s}", 4 * k, "");
+}
+
 void emit_copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -162,12 +182,18 @@ void emit_copy(struct emitter *x, const struct stmt *s)
     }
     int lane = s->axes[s->rank - 1];
     const char *l = x->m->axis[lane].name;
+    const bool computed = x->l->array[from->of].kind == ARRAY_PARAM && ref_computes_with(from, lane);
     emit_line(x, "/* %s = %s%s */", emit_array(x, to), emit_array(x, from),
-              into_tile                                           ? ", with zeros beyond the last row"
+              computed                                            ? ", at computed subscripts"
+              : into_tile                                         ? ", with zeros beyond the last row"
               : s->rank > 1 && ref_axis(to, to->rank - 1) != lane ? ", transposed back"
                                                                   : "");
     bool pads = into_tile && x->m->axis[lane].source != SIZE_CONSTANT;
     if (emit_copy_transposed(x, s, pads) || emit_copy_rows(x, s, pads)) return;
+    if (computed) {
+        emit_copy_computed(x, s, pads);
+        return;
+    }
     const char *lanes = emit_range(x, lane);
     if (pads)
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);

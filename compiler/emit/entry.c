@@ -260,8 +260,9 @@ static void set_params(struct template_names *t, const struct emitted_file *e)
         params++;
         missing = arena_printf(t->arena, "%s || !params->%s", missing, a->member);
         table = arena_printf(t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d},", table,
-                             *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank, extents(t->arena, a),
-                             e->p->spec->name, a->member, a->origin != ORIGIN_LEARNED);
+                             *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank,
+                             a->rank ? extents(t->arena, a) : "0", e->p->spec->name, a->member,
+                             a->origin != ORIGIN_LEARNED);
         if (a->rows) rows = arena_printf(t->arena, "%s%s%s", rows, *rows ? "\n" : "", param_rows(t->arena, a));
     }
     template_set_number(t, "PARAMS", params);

@@ -109,9 +109,9 @@ static const char file_name[] = "attnc-expression.c";
 static const char before[] = "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
 static const char after[] = "\n); }\n";
 
-/* Returns the text of the file before the user's text: a declaration of each array and of each function of the language,
-   then the beginning of the function that returns the user's expression. Sets *declarations to their number. All types
-   are integers, because clang's types are not used. */
+/* Returns the text of the file before the user's text: a declaration of each array and of each function of the
+   language, then the beginning of the function that returns the user's expression. Sets *declarations to their number.
+   All types are integers, because clang's types are not used. */
 static const char *text_before(struct arena *arena, const struct user_arrays *arrays, int *declarations)
 {
     const char *text = "";

@@ -162,8 +162,8 @@ const struct user_array *expression_array(const struct expression_reader *r, con
 
 bool expression_reserves(const char *name)
 {
-    static const char *const names[] = {"s", "i", "j", "h", "b", "g", "t", "d", "row", "B", "H", "G",
-                                        "Nq", "Nk", "D", "E", "clamp", "attnc_value", NULL};
+    static const char *const names[] = {"s", "i", "j",  "h",  "b", "g", "t",     "d",           "row", "B",
+                                        "H", "G", "Nq", "Nk", "D", "E", "clamp", "attnc_value", NULL};
     return among(name, names) || among(name, types) || among(name, keywords) || is_function(name) || *name == '_';
 }
 

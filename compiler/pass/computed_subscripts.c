@@ -6,14 +6,6 @@
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-bool has_computed_lanes(const struct loops *l, const struct ref *r, int lane)
-{
-    bool computed = false;
-    for (int k = 0; k < r->rank; k++)
-        computed |= ref_axis(r, k) < 0 && (expr_axes(r->sub[k]) >> lane & 1);
-    return computed && l->array[r->of].kind == ARRAY_PARAM;
-}
-
 /* Returns the factor of the axis's index in e, a sum with constant factors. Sets *linear to false if e is no such
    sum. */
 static int64_t factor_of(const struct expr *e, int axis, bool *linear)
@@ -98,8 +90,8 @@ static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
     if (axis < 0) return NULL;
     /* element 0 is the smallest difference: the first lane and the last of the others */
     const struct expr *const lowest = expr_make(
-        m, EXPR_ADD,
-        expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL), expr_int(m, 1), NULL);
+        m, EXPR_ADD, expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL),
+        expr_int(m, 1), NULL);
     struct ref from = *r;
     for (int k = 0; k < r->rank; k++) {
         const struct expr *const e = expr_replace(m, r->sub[k], expr_leaf(m, EXPR_INDEX, other), expr_int(m, 0));
@@ -145,7 +137,8 @@ static void walk(struct walk *x, struct stmt **body)
         if (s->op != LOOPS_MAP || s->rank == 0) continue;
         const int lane = s->axes[s->rank - 1];
         for (int k = 0; k < s->operands; k++) {
-            if (!has_computed_lanes(x->l, &s->operand[k], lane)) continue;
+            const struct ref *const r = &s->operand[k];
+            if (x->l->array[r->of].kind != ARRAY_PARAM || !ref_computes_with(r, lane)) continue;
             struct stmt *const copy = copy_of(x, s, &s->operand[k], lane);
             copy->next = *at;
             *at = copy;

@@ -32,12 +32,21 @@ static bool looked_up(const struct rows *x, const struct value *v)
     return v->operands == 0 && !side_by_side(x, v);
 }
 
+/* Whether a value other than a map, such as a product, reads value v. */
+static bool multiplied(const struct graph *g, const struct value *v)
+{
+    for (int u = 0; u < g->values; u++)
+        for (int k = 0; k < g->value[u].operands; k++)
+            if (g->value[u].op != GRAPH_MAP && &g->value[g->value[u].operand[k].of] == v) return true;
+    return false;
+}
+
 /* Returns the reason why rows cannot replace the axes of members and queries in v, or NULL. */
 static const char *reason_against(const struct rows *x, const struct graph *g, const struct value *v, int stream)
 {
     const bool query = value_has_axis(v, x->query), member = value_has_axis(v, x->member);
     if (looked_up(x, v) && query) return "an array has an axis of queries but none of heads";
-    if (looked_up(x, v) && member && v->rank > 2) return "a parameter of each head has more than one number";
+    if (looked_up(x, v) && member && multiplied(g, v)) return "a product has a matrix for each head";
     if (member && !query && value_has_axis(v, stream)) return "something is computed for each key and query head";
     for (int k = 0; k < v->operands; k++) {
         const struct value *of = &g->value[v->operand[k].of];

@@ -51,9 +51,6 @@ enum packing {
 };
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
                 enum packing packing, const struct matrix_unit *unit);
-/* Whether r reads a parameter along the lanes at a computed subscript, such as %table[i - j + 7].
-   (pass/computed_subscripts.c) */
-bool has_computed_lanes(const struct loops *l, const struct ref *r, int lane);
 /* Round the extents of a tile up to the register sizes of matrix unit `unit`: for an operand of a product, and for the
    product's result. (pass/matrix_operands.c) */
 void pad_matrix_operand(struct array *a, const struct matrix_unit *unit);

@@ -118,6 +118,55 @@ static void read_tokens(struct spec_reader *r, const struct key_row *row, struct
         }
 }
 
+/* ---- shapes of arrays ---- */
+
+static const char *const extent_names[] = {
+    [EXTENT_NUMBER] = "", [EXTENT_B] = "B",   [EXTENT_H] = "H", [EXTENT_G] = "G",
+    [EXTENT_NQ] = "Nq",   [EXTENT_NK] = "Nk", [EXTENT_D] = "D", [EXTENT_E] = "E"};
+enum { EXTENTS = sizeof extent_names / sizeof *extent_names, MAX_AXES_OF_ARRAY = 5 };
+
+const char *array_extent_name(enum array_extent extent)
+{
+    return extent_names[extent];
+}
+
+/* Returns the extent with this name, or EXTENT_NUMBER if there is none. */
+static enum array_extent extent_of(const char *name)
+{
+    int k = EXTENTS - 1;
+    while (k > 0 && strcmp(extent_names[k], name) != 0) k--;
+    return (enum array_extent)k;
+}
+
+static void read_extents(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct user_array *a)
+{
+    if (node->kind != YAML_LIST) {
+        spec_error(r, node, "'%s': expected a list of sizes such as [H, 255], found %s", row->key, spec_found(r, node));
+        return;
+    }
+    if (node->count > MAX_AXES_OF_ARRAY) {
+        spec_error(r, node, "'%s' has %d axes; the maximum is %d", row->key, node->count, MAX_AXES_OF_ARRAY);
+        return;
+    }
+    for (int k = 0; k < node->count; k++) {
+        struct yaml *item = node->item[k];
+        struct user_axis *const axis = &a->axis[a->rank++];
+        if (item->kind == YAML_INT && item->integer >= row->low && item->integer <= row->high) {
+            *axis = (struct user_axis){EXTENT_NUMBER, item->integer};
+            continue;
+        }
+        axis->extent = item->kind == YAML_WORD ? extent_of(item->text) : EXTENT_NUMBER;
+        if (axis->extent == EXTENT_NUMBER) {
+            spec_error(r, item, "'%s': expected an integer from %lld to %lld or one of B, H, G, Nq, Nk, D, E, found %s",
+                       row->key, (long long)row->low, (long long)row->high, spec_found(r, item));
+            continue;
+        }
+        for (int before = 0; before < k; before++)
+            if (a->axis[before].extent == axis->extent)
+                spec_error(r, item, "'%s': two axes of size %s are not compiled yet", row->key, item->text);
+    }
+}
+
 /* ---- text ---- */
 
 bool spec_is_identifier(const char *text)
@@ -367,7 +416,8 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
             read_backward(r, key, value, into);
             continue;
         }
-        if (!spec_is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is not the name of a knob", key->text);
+        if (!spec_is_identifier(key->text))
+            spec_error(r, key, "'schedule': '%.60s' is not the name of a knob", key->text);
         if (value->kind != YAML_INT)
             spec_error(r, value, "'schedule': expected an integer for '%.60s', found %s", key->text,
                        spec_found(r, value));
@@ -528,7 +578,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_EMIT: read_emit(r, row, node); break;
     case ROW_SCHEDULE: read_schedule(r, row, node); break;
     case ROW_ARRAYS: break; /* read before all other keys */
-    case ROW_EXTENTS: spec_read_extents(r, row, node, into); break;
+    case ROW_EXTENTS: read_extents(r, row, node, into); break;
     }
 }
 
@@ -580,7 +630,5 @@ void spec_read_tree(struct spec_reader *r)
         spec_error(r, r->root, "a spec is a map of keys, found %s", spec_found(r, r->root));
         return;
     }
-    struct yaml *const arrays = yaml_get(r->root, "arrays");
-    if (arrays) spec_read_arrays(r, arrays); /* first, because expressions name them */
     spec_read_map(r, r->root, r->root, GROUP_SPEC, r->spec);
 }

@@ -47,9 +47,8 @@ void spec_read_tree(struct spec_reader *r);
 /* Reads a map of keys of a group, whose rows say where in `into` the values are stored. `owner` is the node that errors
    about missing keys name. (read.c) */
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);
-/* Reads `arrays:` into r->spec->arrays, and the `shape` of an array into `a`. (arrays.c) */
-void spec_read_arrays(struct spec_reader *r, struct yaml *node);
-void spec_read_extents(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct user_array *a);
+/* Reads `arrays:` into r->spec->arrays. Expressions name these arrays, so this precedes spec_read_tree. (arrays.c) */
+void spec_read_arrays(struct spec_reader *r);
 bool spec_is_identifier(const char *text);
 /* Checks conditions on several keys, and sets defaults that depend on other keys. (check.c) */
 void spec_check(struct spec_reader *r, const char *file);

@@ -16,6 +16,7 @@ struct spec *spec_read(struct arena *arena, const char *file, const char *text, 
     if (!r.root) return NULL;
     if (r.root->kind == YAML_MAP)
         for (int i = 0; i < overrides; i++) spec_override(&r, override[i]);
+    if (r.root->kind == YAML_MAP) spec_read_arrays(&r);
     spec_read_tree(&r);
     if (r.root->kind == YAML_MAP) spec_check(&r, file);
     return diagnostics_errors(d) == before ? r.spec : NULL;

@@ -35,6 +35,13 @@ def parse(text):
             inside = choice()
             take()
             return inside
+        if tokens[0] == '[':
+            element = ['[]', t]
+            while tokens[0] == '[':
+                take()
+                element.append(choice())
+                take()
+            return element
         if tokens[0] != '(': return t
         call = [t]
         while take() != ')': call.append(choice())
@@ -44,7 +51,8 @@ def parse(text):
 
 def printed(e):
     if isinstance(e, str): return e
-    operator, *operands = [e[0]] + ['(%s)' % printed(o) if not isinstance(o, str) and not o[0].isalpha()
+    if e[0] == '[]': return e[1] + ''.join('[%s]' % printed(subscript) for subscript in e[2:])
+    operator, *operands = [e[0]] + ['(%s)' % printed(o) if not isinstance(o, str) and not (o[0].isalpha() or o[0] == '[]')
                                     else printed(o) for o in e[1:]]
     if operator == '?': return '%s ? %s : %s' % tuple(operands)
     if operator[0].isalpha(): return '%s(%s)' % (operator, ', '.join(operands))
@@ -57,8 +65,9 @@ def expressions(e):
         yield from (t for t in ('1', '2', 'i', 's') if len(t) < len(e))
         return
     yield from ('1', 'i', 's')
-    yield from e[1:]
-    for n in range(1, len(e)):
+    first = 2 if e[0] == '[]' else 1   # the name of an array stays
+    yield from e[first:]
+    for n in range(first, len(e)):
         for smaller in expressions(e[n]): yield e[:n] + [smaller] + e[n + 1:]
 
 
