@@ -57,7 +57,8 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     if (bytes == 0) bytes = unit;
     struct block *b = arena->block;
     if (bytes > BLOCK_BYTES / 4) {
-        /* A large allocation gets its own block. The first block of the list stays the one with free space. */
+        /* A large allocation gets its own block. That block becomes the second one, because new allocations use the
+           first block's free space. */
         struct block *own = block_new(bytes);
         own->used = bytes;
         own->next = b->next;

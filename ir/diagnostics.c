@@ -1,5 +1,5 @@
-/* Collects messages about a text, and prints them in the order of the text, each with its line and a caret. A column is
-   one UTF-8 character. */
+/* Collects messages about a text. Prints them in the order of the text, each with its source line and a caret. A column
+   is one UTF-8 character. */
 #include "ir.h"
 
 #include <stdlib.h>

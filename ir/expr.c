@@ -220,8 +220,8 @@ static const struct expr *cancelled(struct module *m, const struct expr *a, cons
 
 enum { MAX_SAME_DEPTH = 6 };
 
-/* Returns whether two integer expressions differ at most in the order of the arguments of sums, products and
-   comparisons. `depth` limits how far into the expressions the search goes. */
+/* Whether two integer expressions are equal up to the order of arguments of commutative operations: a + b equals b + a.
+   `depth` limits how many levels of subexpressions are compared. */
 static bool same_integers(const struct expr *a, const struct expr *b, int depth)
 {
     if (a == b) return true;
@@ -234,8 +234,8 @@ static bool same_integers(const struct expr *a, const struct expr *b, int depth)
     return false;
 }
 
-/* Simplifies a comparison of a truth value with a constant if the result does not depend on the truth value, as in
-   (x < y) != 2. Returns NULL for any other comparison. */
+/* Simplifies a comparison of a truth value with a constant if the result is the same for false and true, as in (x < y)
+   != 2. Returns NULL for any other comparison. */
 static const struct expr *truth_compared(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     const bool first = a->type == TYPE_BOOL && constant(b), second = b->type == TYPE_BOOL && constant(a);
@@ -248,8 +248,7 @@ static const struct expr *truth_compared(struct module *m, enum expr_op op, cons
     return result[0] == result[1] ? result[0] : NULL;
 }
 
-/* Returns a simpler expression equal to op(a, b, c), or NULL. The result is equal if every operand that is not a
-   constant is finite. */
+/* Returns a simpler expression equal to op(a, b, c), or NULL. It is equal if all operands are finite. */
 static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                                    const struct expr *c)
 {
@@ -471,8 +470,8 @@ static double larger_real(double x, double y)
     return x > y || x != x ? x : y;
 }
 
-/* The names that the columns `real` and `integer` of expr.def use. Integers wrap around, so that no expression of a
-   user causes undefined behaviour. */
+/* The names that the columns `real` and `integer` of expr.def use. Integers wrap around, because an expression of a
+   user must not cause undefined behaviour. */
 #define R(x) expr_eval(x, env)
 #define I(x) expr_eval_int(x, env)
 #define U(x) ((uint64_t)expr_eval_int(x, env))

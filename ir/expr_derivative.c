@@ -77,7 +77,7 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
     return expr_make(m, op, x, y, NULL);
 }
 
-/* Simplifies e under the assumption that condition c holds (`holds`) or does not hold. */
+/* Simplifies e where condition c is known: c is true if `holds`, else false. For select(c, x, y) returns x or y. */
 static const struct expr *where_known(struct module *m, const struct expr *e, const struct expr *c, bool holds)
 {
     if (e->op == EXPR_SELECT && e->arg[0] == c) return where_known(m, e->arg[holds ? 1 : 2], c, holds);

@@ -224,7 +224,7 @@ bool reader_take(struct reader *r, const char *token)
     return true;
 }
 
-/* The position of a token, so that an error can be reported there after the reader has moved on. */
+/* A position of the reader. To report an error at an earlier token, the reader goes back to its position. */
 struct place {
     const char *token, *line_start;
     int line;

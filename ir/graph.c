@@ -285,7 +285,8 @@ bool graph_inline(struct graph *g, struct value *v, int at, const struct value *
     struct value made = *v;
     const struct expr *with[MAX_OPERANDS], *inside[MAX_OPERANDS];
     made.operands = 0;
-    /* in inner's expression and operands, replace the INDEX of each axis of inner by v's subscript for this axis */
+    /* in inner's expression and operands, replace the INDEX of each axis of inner by the subscript that v uses for this
+       axis */
     const struct ref *r = &v->operand[at];
     const struct expr *body = inner->expr;
     for (int k = 0; k < inner->operands; k++) {

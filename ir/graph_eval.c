@@ -1,12 +1,12 @@
-/* The interpreter of the graph. It computes each value completely, in float64, before the next. Its results define what
-   a program computes. */
+/* The interpreter of the graph. It computes the values one after another, each completely, in float64. Its results
+   define what a program computes. */
 #include "ir.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An operand of a sum, laid out so that the offset of an element is the sum over all axes of index * stride. An operand
-   with subscripts that are not plain axes is copied into this layout. */
+/* An operand of a sum. The offset of its element is the sum over all axes of index * stride. An operand whose
+   subscripts are not all plain axes is copied into this layout. */
 struct dense {
     double *data, *owned; /* owned: the copy to free; NULL if `data` belongs to a value */
     int64_t stride[MAX_AXES];
@@ -83,8 +83,8 @@ static void fail_outside(struct evaluation *e, int number, const struct ref *r)
 
 /* ---- map ---- */
 
-/* Whether evaluating x at the current point reads an operand whose bit in `bad` is set. A select reads only the branch
-   that it takes. */
+/* Whether evaluating x at the current point reads an operand whose bit in `bad` is set. A SELECT reads only the branch
+   that its condition chooses. */
 static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return bad >> x->integer & 1;
@@ -157,7 +157,7 @@ static void row_major(const struct evaluation *e, int rank, const int *axes, int
     }
 }
 
-/* Makes an array of the region, over the axes that it uses: 1 inside, 0 outside. */
+/* Makes an array of 1 (inside the region) and 0 (outside), over the axes that the region depends on. */
 static struct dense lay_out_region(struct evaluation *e, const struct expr *where)
 {
     struct dense region = {0};
@@ -171,8 +171,8 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
     return region;
 }
 
-/* Lays out an operand over the axes that its subscripts use. If every subscript is a plain axis, no copy is needed. A
-   subscript may be out of range only outside the region, where the element is not used. */
+/* Lays out an operand over the axes that its subscripts use. If every subscript is a plain axis, no copy is needed.
+   Outside the region a subscript may be out of range, because that element is not used. */
 static struct dense lay_out(struct evaluation *e, int number, const struct ref *r)
 {
     struct dense operand = {.data = e->data[r->of]};
@@ -230,7 +230,7 @@ static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_s
         for (int64_t n = 0; n < count; n++) out[n * out_step] += a[n * a_step] * b[n * b_step];
 }
 
-/* fold_terms for sums with random errors: in every partial sum if `sums`, else in every term. */
+/* Like fold_terms, for sums with random errors. If `sums`, every partial sum gets an error; else every term does. */
 static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, int64_t out_step, const double *a,
                        int64_t a_step, const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
@@ -242,7 +242,7 @@ static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, i
     }
 }
 
-/* The number of operands that a loop over the axis would not read contiguously. */
+/* The number of operands, 0 to 2, that a loop over the axis would not read contiguously. */
 static int awkward(const struct dense *a, const struct dense *b, int axis)
 {
     return (a->stride[axis] > 1) + (b->stride[axis] > 1);
@@ -276,8 +276,8 @@ static void eval_fold(struct evaluation *e, int number, double *out)
             run = inner < 0 ? 1 : e->size[inner];
     double init = v->op == GRAPH_CONTRACT ? 0 : v->init;
     uint64_t *const noise = fold == FOLD_SUM ? e->noise : NULL;
-    bool elements_alone = true; /* the sum is over constant axes only. A kernel compensates other sums, so their partial
-                                   sums get no errors */
+    bool elements_alone = true; /* whether the sum is over constant axes only. Kernels compensate all other sums, so the
+                                   partial sums of those get no errors */
     for (int k = 0; k < sums; k++) elements_alone &= e->module->axis[summed[k]].source == SIZE_CONSTANT;
     for (int64_t n = 0; n < count; n++) out[n] = init;
     if (points < 0) fail(e, "the interpreter's loops are too long");

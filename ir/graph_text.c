@@ -20,8 +20,8 @@ static struct referred referred(const void *program, int of)
     return (struct referred){arena_printf(g->module->arena, "%d", of), v->rank, v->axes};
 }
 
-/* Returns v's expression with equal operands merged into one. The parser merges equal references too, so a printed and
-   parsed graph prints the same text. */
+/* Returns v's expression with equal operands merged into one. The parser merges them too. So the text does not change
+   when it is parsed and printed again. */
 static const struct expr *merged(const struct graph *g, const struct value *v)
 {
     const struct expr *with[MAX_OPERANDS];

@@ -30,7 +30,7 @@ bool graph_same_table(const struct graph *g, const struct value *a, const struct
     return a->data == b->data || memcmp(a->data, b->data, count * sizeof *a->data) == 0;
 }
 
-/* Reports the first axis whose extent is not constant. */
+/* Returns an error for the first axis whose extent is not constant. */
 static const char *constant_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -66,8 +66,7 @@ static const char *map_check(const struct graph *g, const struct value *v)
     return expr_check(g->module, v->expr, &allowed);
 }
 
-/* Checks `online` and `power` of a sum: the value that the terms are relative to is a maximum, without axes that the
-   sum lacks. */
+/* Checks `online` and `power` of a sum. `online` must be a maximum, and the sum must have all its axes. */
 static const char *online_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];
@@ -87,7 +86,7 @@ static const char *online_check(const struct graph *g, int number)
     return NULL;
 }
 
-/* Checks `keep`, the factor of a carried sum from one chunk to the next. */
+/* Checks `keep`, the factor that multiplies a sum when it is carried to the next chunk. */
 static const char *keep_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -133,8 +132,8 @@ static bool has_ids(const void *program, const char *name)
     return false;
 }
 
-/* Checks id parameters: no operand refers to one, and every name that an expression reads is that of an id
-   parameter. */
+/* Checks id parameters. No operand may refer to an id parameter, and every id parameter that an expression names must
+   exist. */
 static const char *ids_check(const struct graph *g, const struct value *v)
 {
     const char *unknown = expr_unknown_ids(v->expr, has_ids, g);

@@ -6,17 +6,21 @@
 
    Terms:
    - value: a node of the graph, with one element for each point of its axes.
-   - region: a condition on indices. A sum or maximum takes only the indices for which the condition holds.
-   - current range of an axis: the indices lo <= x < hi that the innermost FOR over this axis processes at the moment;
-     without a FOR over the axis, all its indices.
+   - region: a condition on indices, such as j <= i. A sum or maximum takes only the indices for which the condition
+     holds.
+   - current range of an axis: the indices lo <= x < hi that the innermost FOR over this axis processes at the moment.
+     If there is no FOR over the axis, all its indices.
    - tile: an array in the workspace that stores the elements of the current ranges of its axes.
    - lanes: the last axis of a MAP, or of the result of a DOT. Vector instructions process several of its indices at
      once.
    - head: a pair of a batch index and a key/value head.
-   - chunk: a fixed number of consecutive keys (or queries). A linear form carries sums from one chunk to the next.
+   - quadratic form, linear form: two programs for the same spec. The quadratic form computes a weight for every pair of
+     query and key. The linear form (linear attention) sums features of keys into a state.
+   - chunk: a fixed number of consecutive keys (or queries). The linear form carries its sums from one chunk to the
+     next.
    - slot: the memory for the elements of one chunk in a tile over chunks.
    - window: the chunks that have a slot at the same time.
-   - state: the carried sums of a sequence, stored between calls by the caller. */
+   - state: the carried sums of a sequence. The caller stores them between calls. */
 #ifndef ATTNC_IR_H
 #define ATTNC_IR_H
 
@@ -52,14 +56,14 @@ void text_free(struct text *text);
 
 /* ---- text from other sources: files, databases, other programs (plain_text.c) ---- */
 
-/* Returns the length in bytes of the UTF-8 character at s, of which at most `left` bytes are read. Returns 0 if the
-   bytes are not well-formed UTF-8. */
+/* Returns the number of bytes, 1 to 4, of the UTF-8 character at s. Returns 0 if the bytes are not well-formed UTF-8,
+   or if the character is longer than `left` bytes. */
 size_t utf8_character(const char *s, size_t left);
 /* Whether the well-formed UTF-8 character of `length` bytes at s is a control character. */
 bool utf8_control(const char *s, size_t length);
-/* Appends the bytes, with `instead` in place of every byte that is not UTF-8 and of every control character. Tabs stay;
-   with PLAIN_LINES newlines stay too. Text from users or other programs must pass through this function before it is
-   shown in a terminal or on a page, so that it cannot contain escape sequences. */
+/* Appends the bytes, and makes them safe to show: writes `instead` for each control character and for each byte that is
+   not valid UTF-8. Tabs stay; newlines stay with PLAIN_LINES. Text from users and other programs must pass through this
+   function before a terminal or a page shows it, because it may contain escape sequences. */
 enum plain_lines { PLAIN_LINE, PLAIN_LINES };
 void text_plain(struct text *text, const char *bytes, size_t length, enum plain_lines lines, const char *instead);
 
@@ -70,8 +74,8 @@ struct position {
 };
 
 struct diagnostics;
-/* `file` is the name to print. `source` is the whole text of the file, or NULL; it must outlive the result. Messages
-   are collected and printed only by diagnostics_flush. */
+/* `file` is the name to print. `source` is the whole text of the file, or NULL; it must stay valid as long as the
+   result. Messages are collected and printed only by diagnostics_flush. */
 struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
 void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
@@ -168,8 +172,9 @@ int module_find_axis(const struct module *m, const char *name); /* the axis with
 bool axis_is_sequence(const struct axis *a);                    /* queries or keys: loops over the axis are tiled */
 bool axis_is_chunks(const struct axis *a);
 bool axis_is_counted(const struct axis *a); /* the compiler knows the extent: it does not depend on the problem */
-bool axis_is_whole(const struct axis *a);   /* SIZE_CONSTANT or SIZE_ROWS: a tile stores the whole axis, from index 0,
-                                               unless the tile's extent is smaller than the axis */
+bool axis_is_whole(const struct axis *a);   /* SIZE_CONSTANT or SIZE_ROWS: a tile stores the axis from index 0 on,
+                                               usually the whole axis. A tile with a smaller extent than the axis stores
+                                               the current range */
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
@@ -177,9 +182,9 @@ const char *expr_name(enum expr_op op);
 const char *expr_infix(enum expr_op op);
 /* The C library function that computes the operation, such as "fabs", or "". */
 const char *expr_c_function(enum expr_op op);
-/* Whether users may call the operation in a spec, as expr_c_function(op). */
+/* Whether users may call the operation in a spec. Its name there is expr_c_function(op). */
 bool expr_is_for_users(enum expr_op op);
-/* Appends the names of all functions that users may call, with `between` between two names. */
+/* Appends the names of all functions that users may call, separated by `between`. */
 void expr_list_functions(struct text *out, const char *between);
 enum expr_effort expr_effort(enum expr_op op);
 /* Whether the operation of e, or of a subexpression of e, costs at least `effort`. */
@@ -255,7 +260,8 @@ int64_t expr_eval_int(const struct expr *e, const struct environment *env); /* e
 struct ref {
     int of; /* the number of the value (graph) or array (loops) */
     int rank;
-    const struct expr *sub[MAX_RANK]; /* one integer subscript per axis, in INDEX and SIZE; usually a single INDEX */
+    const struct expr *sub[MAX_RANK]; /* one integer subscript per axis. It may use INDEX and SIZE; usually it is a
+                                         single INDEX */
 };
 bool ref_equal(const struct ref *a, const struct ref *b);
 /* If subscript k is the plain INDEX of an axis, returns that axis; otherwise -1. */
@@ -266,12 +272,13 @@ bool ref_computes_with(const struct ref *r, int axis);
 /* Whether e depends on the INDEX of the axis, directly or in a subscript of one of its operands. */
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
 
-/* How a result is stored: it replaces the old value, is added to it, or is kept if it is larger. */
+/* How a result is stored: SET replaces the old value, SUM adds to it, MAX keeps the larger of the two. */
 enum fold { FOLD_SET, FOLD_SUM, FOLD_MAX };
 
 /* ---- text and checks of expressions, for both IRs (expr_text.c, expr_verify.c) ---- */
 
-/* The name and axes of a value or array, for printing a reference to it. Each IR has a function that returns them. */
+/* The name and axes of a value or array, for printing a reference to it. Each IR has a function of type referred_by
+   that returns them. */
 struct referred {
     const char *name; /* without the % */
     int rank;
@@ -297,9 +304,11 @@ struct reader {
     int line, depth;
     bool failed;
     const void *program;
-    /* Finds the value or array `%name` of the program, and sets `plain` to a reference over its own axes. */
+    /* Looks up the value or array called `name`, and sets *plain to a reference to it whose subscript k is the INDEX of
+       its axis k. Returns false if no value or array has this name. */
     bool (*find)(const void *program, const char *name, struct ref *plain);
-    int operands; /* the different references in the expressions of the current statement or value */
+    int operands; /* the references in the expressions of the current statement or value; equal references are listed
+                     once */
     struct ref operand[MAX_OPERANDS];
 };
 void reader_start(struct reader *r, struct module *m, const char *text, struct diagnostics *d);
@@ -337,8 +346,8 @@ const char *expr_check(struct module *m, const struct expr *e, const struct allo
 const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed); /* a condition */
 const char *axes_check(struct module *m, int rank, const int *axes);
 const char *module_check(struct module *m);
-/* Checks a reference to a value or array with the given axes: the number of subscripts, their types, and whether each
-   axis in a subscript is as long as the axis that it indexes. */
+/* Checks a reference to a value or array with the given axes: the number and types of the subscripts. An axis in a
+   subscript must be as long as the axis that it indexes. */
 const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
 bool name_is_plain(const char *name);                  /* letters, digits, _ and . */
 bool expr_integer_only(enum expr_op op, int argument); /* whether this argument of the operation must not be real */
@@ -376,7 +385,8 @@ struct value {
     enum origin origin;   /* PARAM */
     enum initial initial; /* learned PARAM: the value before training; programs do not use it */
     bool integers;        /* PARAM: int32 ids [batch, keys]; only EXPR_ID, MIN_ID and MAX_ID read it, by name */
-    bool sums;            /* INPUT: sums that another program of the same call computes, not an array of the caller */
+    bool sums;            /* INPUT: not an array of the caller, but sums that another program of the same call
+                             computes */
     int rank;
     int axes[MAX_RANK]; /* in order of storage: the last axis is contiguous */
     int operands;
@@ -384,20 +394,18 @@ struct value {
     const struct expr *expr;  /* MAP: the element at each point; EXPR_OPERAND k reads operand[k] */
     enum fold fold;           /* REDUCE: SUM or MAX */
     double init;              /* REDUCE: the start value, which is also the result for an empty region */
-    const struct expr *where; /* REDUCE, CONTRACT: the region, in INDEX and SIZE; NULL: all indices are taken */
-    /* REDUCE, CONTRACT: the value that is the maximum of the exponents, or -1. Emitted loops compute it as a running
-       maximum. Every term contains the factor exp2(-maximum), so loops rescale partial sums by exp2(old - new) when the
-       maximum changes. If `power` is not 0, the factor is maximum^-power instead, and loops rescale by
-       (old / new)^power. The stabilise pass makes terms so. */
+    const struct expr *where; /* REDUCE, CONTRACT: the region. It may use INDEX and SIZE. NULL: all indices are taken */
+    /* REDUCE, CONTRACT: the number of another value, the maximum m of the exponents; or -1. Every term contains the
+       factor exp2(-m), which the stabilise pass adds. Emitted loops compute m as a running maximum, and multiply
+       partial sums by exp2(old - new) when m changes. If `power` is not 0, the factor is m^-power, and loops multiply
+       partial sums by (old / new)^power. */
     int online;
     int64_t power;
-    /* Sums over chunks: the factor with which the sum is carried from one chunk to the next, in INDEX of the value's
-       axes and SIZE; NULL: the sum is not carried.
-       - S[c + 1] = keep * S[c] + the sum of the terms at c + 1 over the keys that are in the region of c + 1 but not
-         of c.
+    /* REDUCE, CONTRACT with an axis of chunks: the factor that multiplies the sum when it is carried to the next chunk.
+       It may use SIZE, and INDEX of the value's axes. NULL: the sum is not carried.
+       - S[c + 1] = keep * S[c] + the sum of the terms for the keys that are in the region of c + 1 but not of c.
        - If the region of a chunk contains the later chunks, the recurrence runs backward, from S[c + 1] to S[c].
-       By definition S is still the sum over the region. The separate pass makes sure that the recurrence gives this
-       sum. */
+       S is defined as the sum over the region. The separate pass sets `keep` only if the recurrence gives this sum. */
     const struct expr *keep;
     const double *data; /* TABLE */
 };
@@ -431,7 +439,8 @@ int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const i
                  const struct expr *where);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_is_output(const struct graph *g, int v);
-/* Returns a reference to value v whose subscript k is the INDEX of axes[k]. `axes` NULL: of v's own axes. */
+/* Returns a reference to value v whose subscript k is the INDEX of axes[k]. If `axes` is NULL, v's own axes are
+   used. */
 struct ref graph_ref(const struct graph *g, int v, const int *axes);
 /* Returns a value with this operation and these axes, without operands. It is not added to a graph. */
 struct value graph_value(enum graph_op op, int rank, const int *axes);
@@ -462,8 +471,9 @@ void graph_print(const struct graph *g, struct text *out);
 /* Reads the text that graph_print writes; returns NULL after reporting errors to d. */
 struct graph *graph_parse(struct arena *arena, const char *text, struct diagnostics *d);
 
-/* An input of an interpreter: float64, contiguous, with the axes of the value of that name. A parameter [H, …] over
-   heads is passed as it is: its memory equals that of [G, M, …]. */
+/* An input of an interpreter: a contiguous float64 array. Its axes are those of the value with the same name. A
+   parameter over all query heads, [H, …], is passed unchanged for a value [G, M, …]: both have the same memory
+   layout. */
 struct tensor {
     const char *name;
     double *data;
@@ -476,9 +486,10 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
    error message, for example if an input is missing. */
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
-/* Evaluates like graph_eval, but adds a random error of f32 size to the result of every operation. This estimates the
-   rounding errors of a kernel where large terms cancel. In sums over rows only the terms get errors, not the partial
-   sums, because kernels compensate such sums. Overflow and underflow are those of a double. */
+/* Evaluates like graph_eval, but adds a random relative error of up to 2^-24 to the result of every operation, as if it
+   were rounded to f32. This estimates the rounding errors of a kernel where large terms cancel. In sums over rows only
+   the terms get errors, because kernels compensate the partial sums of such sums. Overflow and underflow are those of a
+   double. */
 const char *graph_eval_noisy(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                              uint64_t *state, double *out);
 
@@ -492,31 +503,32 @@ struct array {
     enum dtype dtype;
     int rank;
     int axes[MAX_RANK];
-    int64_t extent[MAX_RANK]; /* TILE: the number of elements reserved along each axis, enough for every current
-                                 range. Element 0 is at index LO on run-time axes. The last extent is padded to whole
+    int64_t extent[MAX_RANK]; /* TILE: the number of elements reserved along each axis, enough for every current range.
+                                 Along a run-time axis, element 0 has index LO. The last extent is padded to whole
                                  vectors */
     int64_t gap;              /* TILE: unused elements after each row of the last axis */
-    bool paired;  /* TILE of bf16, rank 2: elements 2 r and 2 r + 1 of the first axis are adjacent in memory, as a
-                     product of bf16 pairs reads them. The first extent is even. The first operand of such a product
-                     may also be an unpaired bf16 tile whose last axis is summed over; a 0 follows a row of odd
-                     length */
-    bool matrix;  /* TILE of bf16, rank 2: an operand for matrix units. A paired tile is the second operand. An
-                     unpaired tile is the first operand, and its last axis is summed over. The tile is padded with
-                     zeros to a multiple of 32 along the axis summed over, and of 16 along the other axis */
-    int terms;    /* TILE with `matrix`: a COPY into the tile stores each number as a sum of 2 or 3 bf16 terms; 0: it
-                     rounds each number to bf16. All first terms come first in memory, then all second terms, then all
-                     third terms. A product of two numbers with n and m terms multiplies term i by term j, counted from
-                     0, for i + j < max(n, m) */
-    int64_t held; /* TILE inside a FOR with `block`: the number of tiles stored, one for each range of the last axis in
-                     the block. 0: one tile is stored, for the current range */
-    bool sums;    /* INPUT, OUTPUT: sums in the workspace, of type dtype_of_sums, that one program of a call computes
-                     for another; not an array of the caller. Rows of queries are padded to whole vectors; rows of
-                     keys have their own strides */
+    bool paired;  /* TILE of bf16, rank 2: elements 2 r and 2 r + 1 of the first axis are adjacent in memory, because
+                     instructions for bf16 pairs read them together. The first extent is even. Operand 0 of a product of
+                     pairs may also be an unpaired bf16 tile whose last axis is summed over; then a row of odd length is
+                     followed by a 0 */
+    bool matrix;  /* TILE of bf16, rank 2: an operand for matrix units. A paired tile is operand 1 of a product. An
+                     unpaired tile is operand 0, and its last axis is summed over. The tile is padded with zeros: to a
+                     multiple of 32 along the axis summed over, to a multiple of 16 along the other axis */
+    int terms;    /* TILE with `matrix`: a COPY into the tile splits each number into a sum of 2 or 3 bf16 terms; 0: it
+                     rounds each number to bf16. Memory has the first terms of all numbers, then all second terms, then
+                     all third terms. A product of two numbers with n and m terms multiplies term i by term j (from 0)
+                     only for i + j < max(n, m) */
+    int64_t held; /* TILE inside a FOR with `block`: the number of tiles stored at the same time, one for each range of
+                     the last axis in the block. 0: only the tile of the current range is stored */
+    bool sums;    /* INPUT, OUTPUT: sums in the workspace, of type dtype_of_sums, not an array of the caller. One
+                     program of a call computes the sums, and another reads them. Rows of queries are padded to whole
+                     vectors; rows of keys have their own strides */
     bool shared;  /* TILE: all threads that work on a head use one copy; false: each thread has its own copy. A tile
-                     over chunks is always shared: each chunk has a slot */
-    bool kept;    /* TILE with `shared`: is stored in the caller's state; it starts a call with the sums over the
-                     chunks of earlier calls */
-    bool folded;  /* TILE with `kept`: is stored in a second state, which this program merges into the caller's state */
+                     over chunks is always shared, and has a slot for each chunk */
+    bool kept;    /* TILE with `shared`: the tile is stored in the caller's state. At the start of a call it has the
+                     sums over the chunks of earlier calls */
+    bool folded;  /* TILE with `kept`: the tile is stored in a second state, which this program merges into the caller's
+                     state */
     int64_t offset; /* TILE: the byte offset, a multiple of 64, in the workspace or the state. -1: not allocated yet, or
                        the tile is never in memory */
     const double *data; /* TABLE */
@@ -527,15 +539,15 @@ struct assign {
     enum fold fold; /* SUM and MAX reduce over the axes of the statement that `to` lacks, and combine the result with
                        the old element */
     const struct expr *expr;
-    /* SUM: 1 + the number of the tile with the rounding errors of `to` for compensated (Kahan) summation; the tile has
-       the shape of `to`'s array. 0: the sum is not compensated. The interpreter ignores compensations, because they are
-       0 in exact arithmetic. */
+    /* SUM: 1 + the number of a tile for compensated (Kahan) summation. This tile has the shape of `to`'s array, and
+       stores its rounding errors. 0: the sum is not compensated. The interpreter ignores compensation, because the
+       errors are 0 in exact arithmetic. */
     int compensation;
 };
 
-/* The indices from <= x < to of an axis. If `drawn`, an EXPR_DRAWN, is not NULL, the range has only the indices x that
-   are drawn: in a FOR, at one or more points of the current ranges of the other axes; in an IF or DOT, at all these
-   points. */
+/* The indices from <= x < to of an axis. If `drawn` is not NULL, it is an EXPR_DRAWN, and the range has fewer indices:
+   - in a FOR: the indices drawn for at least one point of the current ranges of the other axes;
+   - in an IF or DOT: the indices drawn for all these points. */
 struct range {
     const struct expr *from, *to, *drawn;
 };
@@ -550,15 +562,15 @@ struct stmt {
        - With `ranges`, the FOR visits only the indices in the union of the ranges, once each, in ascending order. A
          tile may continue from a range into an adjacent or overlapping range.
        IF with `where`: runs its body if `where`, an expression in SIZE, LO, HI, holds.
-       IF with `ranges`: runs its body unless the union of the ranges contains the whole current range of `axis`. */
+       IF with `ranges`: runs its body if the current range of `axis` has an index outside the union of the ranges. */
     int axis;
     int ranges;
     const struct range *range;
     const struct expr *from, *to, *where;
     /* FOR with period > 0: visits only the indices x with floormod(x - phase, period) < run.
-       - `apart`: a tile has up to `step` indices with equal remainder, so neighbours are `period` apart. The FOR
-         visits one remainder after the other.
-       - Otherwise a tile has consecutive indices. */
+       - With `apart`, the indices of a tile have equal remainders modulo `period`, so neighbours are `period` apart.
+         The FOR visits one remainder after the other.
+       - Without `apart`, a tile has consecutive indices. */
     int64_t period, run;
     const struct expr *phase; /* in SIZE, LO, HI */
     bool apart;
@@ -566,7 +578,7 @@ struct stmt {
                                 NULL: skips none. DOT: see below */
     int64_t step;
     bool parallel;
-    bool ordered; /* FOR with `parallel`: iterations add to common sums in their sequential order, so that results do
+    bool ordered; /* FOR with `parallel`: iterations add to shared sums in their sequential order, so that results do
                      not depend on the number of threads */
     bool window;  /* FOR over chunks: a range has as many chunks as there are slots. FORs in the body may run over the
                      same axis again, from LO to HI */
@@ -578,17 +590,18 @@ struct stmt {
        - `lane`, operand 1, has the lane axis last, and not the row axis.
        - `factor`, operand 2, is [lane axis]. Without operand 2 the factor is 1.
        - If `lane` is paired along `axis`, then `row` is paired too, or is stored in bf16 with `axis` last.
-       - `where` is the region of the sum. `lane` is 0 outside the region, so ignoring the region gives the same sum
+       - `where` is the region of the sum. `lane` is 0 outside the region, so the sum over all indices is the same,
          unless `row` has an infinity or NaN there.
-       - `when`, or `ranges` as for IF, tells whether the current ranges have points outside the region. Without both
-         they may have some.
+       - `when`, or `ranges` as for IF, tells whether the current ranges have points outside the region. Without `when`
+         and `ranges`, they may have such points.
        COPY: sets assign[0].to to operand 0 at every point of `axes`. */
     bool block; /* FOR: the body divides the range further, with FORs over the same axis from LO to HI */
     int rank;
     int axes[MAX_RANK];
-    bool coarse;  /* MAP: exp2 may be computed with low precision, because the results are rounded to bf16, or are sums
-                     of results that are */
-    double times; /* DOT of bf16 pairs with FOLD_SET: the sum is multiplied by this number; 0: by 1 */
+    bool coarse;  /* MAP: exp2 may be computed with low precision. The results, or the terms that they sum, are rounded
+                     to bf16 anyway */
+    double times; /* DOT of bf16 pairs with FOLD_SET: the sum is multiplied by this number; 0: the sum is not
+                     multiplied */
     int operands;
     struct ref operand[MAX_OPERANDS];
     int assigns;
@@ -606,8 +619,8 @@ struct loops {
     int arrays, capacity;
     struct array *array;
     struct stmt *body;
-    /* Sizes in bytes, 0 until allocated: of the private tiles of a thread, of the shared tiles of a head, of a slot,
-       and of a head's state. */
+    /* Sizes in bytes, 0 until allocated: the private tiles of one thread, the shared tiles of one head, one slot, the
+       state of one head. */
     int64_t workspace, shared, slot, kept;
 };
 
@@ -622,7 +635,7 @@ struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt
 /* Which statements use array a:
    - stmt_reads, stmt_writes: whether the statement itself, without its body, reads or assigns elements of a.
    - stmt_touches: whether the statement or a statement in its body reads or assigns elements of a.
-   - stmts_touching: the number of MAP, DOT and COPY statements in the list and its bodies that do so. */
+   - stmts_touching: the number of MAP, DOT and COPY statements, in the list and in bodies, that read or assign them. */
 bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
@@ -636,20 +649,20 @@ struct ref loops_ref(const struct loops *l, int a);
 int array_terms(const struct array *a); /* the number of bf16 terms stored per number; 1 if numbers are not split */
 /* The number of multiplications for a product of a number with a terms and a number with b terms (array.terms). */
 int products_of_terms(int a, int b);
-/* The number of elements of memory, with padding and over all held tiles; INT64_MAX if it overflows. */
+/* The number of array elements in memory, including padding and all held tiles; INT64_MAX if it overflows. */
 int64_t array_elements(const struct array *a);
 /* Whether the array is an input or output with one number per row of queries, stored contiguously. */
 bool array_of_rows(const struct loops *l, const struct array *a);
 /* Whether the array is an input or output with a vector for each row, such as q or dk. Its rows may have strides. All
    other inputs and outputs are contiguous: parameters, their gradients, and the partial sums of these gradients. */
 bool array_of_elements(const struct loops *l, const struct array *a);
-/* Whether the array is a tile over chunks. */
+/* Whether the array is a tile over chunks, which has a slot for each chunk of the window. */
 bool array_has_slots(const struct loops *l, const struct array *a);
-/* Whether any array is `paired`, and whether any array is an operand of matrix units. */
+/* Whether any array is `paired`; whether any array has `matrix`. */
 bool loops_paired(const struct loops *l);
 bool loops_on_matrix_units(const struct loops *l);
-/* The number of slots per thread, 1 to 4. A thread with several slots sums several chunks before it must wait for the
-   carried state of the thread before it. */
+/* The number of slots per thread, 1 to 4. A thread with n slots sums n chunks before it must wait for the carried state
+   of the thread before it. */
 int64_t loops_slots(const struct loops *l);
 /* The bytes of workspace per thread: private tiles, shared tiles and slots. */
 int64_t loops_bytes(const struct loops *l);

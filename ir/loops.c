@@ -103,7 +103,7 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
-/* The number of axes of queries, keys or SIZE_ROWS that an input or output has. -1 for arrays of other kinds. */
+/* The number of an input's or output's axes that are queries, keys or SIZE_ROWS; -1 for other arrays. */
 static int sequences_of(const struct loops *l, const struct array *a)
 {
     int count = 0;

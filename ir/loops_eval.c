@@ -1,5 +1,6 @@
-/* The interpreter of the loops, in float64. It also detects wrong tiling. Reading an element outside its array is an
-   error. So is reading an element of a tile that was not written after the tile's current range began. */
+/* The interpreter of the loops, in float64. It also detects wrong tiling. These are errors:
+   - an element outside its array is read;
+   - an element of a tile is read, but was not written since the tile's current range began. */
 #include "ir.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
-    int64_t block_lo[MAX_AXES];  /* by axis: the first index of the surrounding FOR with `block` */
+    int64_t block_lo[MAX_AXES];  /* by axis: the first index of the range of the surrounding FOR with `block` */
     int64_t stride[MAX_AXES];    /* by axis: the distance between neighbouring indices in the current range */
     double **data;               /* by array: its elements */
     int64_t (*extent)[MAX_RANK]; /* by array: its extents in this interpreter */
@@ -23,7 +24,8 @@ struct machine {
     int64_t sums;
     const struct stmt *stmt; /* the statement being run */
     struct ids ids;
-    struct visits *visits; /* not NULL: only counts the work of loops; there is no data, and only FOR statements run */
+    struct visits *visits; /* not NULL: only counts the tiles and points that loops visit. There is no data, and only
+                              FOR statements run */
     bool queries;          /* the current statement is inside a FOR over queries */
     const char *error;
 };
@@ -50,7 +52,8 @@ static bool is_unwritten(double value)
     return memcmp(&value, &unwritten_bits, sizeof value) == 0;
 }
 
-/* Reports an error in the current statement at the current point. `what` says what is wrong with the element of r. */
+/* Reports an error in the current statement at the current point. `what` describes the problem with the element that r
+   refers to, such as "is indexed outside its extents". */
 static void fail_here(struct machine *e, const struct ref *r, const char *what)
 {
     struct text at = {NULL, 0, 0}, line = {NULL, 0, 0};
@@ -98,7 +101,8 @@ static int64_t spread(const struct machine *e, const struct array *a, int k)
     return a->kind == ARRAY_TILE ? e->stride[a->axes[k]] : 1;
 }
 
-/* The offset of the current range's tile in an array that stores several tiles (array.held). */
+/* Some tiles are stored several times, for several ranges (array.held). Returns the offset of the copy for the current
+   range. */
 static int64_t first_held(const struct machine *e, const struct ref *r)
 {
     const struct array *a = &e->loops->array[r->of];
@@ -123,7 +127,7 @@ static int64_t locate(struct machine *e, const struct ref *r)
     return at + first_held(e, r);
 }
 
-/* A reference in a statement. If `straight`, no point is out of range, and the offset of an element is base + the sum
+/* A reference in a statement. If `straight`, every point is in range. Then the offset of an element is base + the sum
    over the statement's axes of step[axis] * (the element's number in the current range of the axis). */
 struct access {
     const struct ref *ref;
@@ -209,8 +213,8 @@ static bool next_point(struct machine *e, int rank, const int *axes)
 
 /* ---- map ---- */
 
-/* Bit k of the result is set if evaluating x at the current point reads operand k. A select reads only the branch that
-   it takes. */
+/* Bit k of the result is set if evaluating x at the current point reads operand k. A SELECT reads only the branch that
+   its condition chooses. */
 static uint32_t reads(const struct expr *x, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return UINT32_C(1) << x->integer;
@@ -283,8 +287,8 @@ static void run_copy(struct machine *e, const struct stmt *s)
 /* ---- unions and conditions ---- */
 
 /* The union of the ranges of a statement, for is_member, which tests one index at a time. Neighbouring indices often
-   map to the same number of a draw, so the last answer is stored: if `known`, `holds` tells whether `number` is
-   drawn. */
+   map to the same number of a draw, so the last result for each range is stored: if `known`, `holds` tells whether
+   `number` is drawn. */
 struct members {
     int64_t from[MAX_RANGES], to[MAX_RANGES];
     int64_t number[MAX_RANGES];
@@ -302,8 +306,9 @@ static struct members members_of(struct machine *e, const struct stmt *s)
     return u;
 }
 
-/* Whether index x of the statement's axis is drawn: in a FOR, at one or more points of the current ranges of the other
-   axes; in an IF or DOT, at all these points. */
+/* Whether index x of the statement's axis is drawn:
+   - in a FOR, at one or more points of the current ranges of the other axes;
+   - in an IF or DOT, at all these points. */
 static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
 {
     const struct environment env = environment(e, NULL);
@@ -346,8 +351,8 @@ static bool outside(struct machine *e, const struct stmt *s)
     return false;
 }
 
-/* Whether the condition of an IF or DOT holds: its expression, or that its ranges do not contain the whole current
-   range. A DOT without an expression and ranges has a condition that always holds. */
+/* Whether the condition of an IF or DOT holds. The condition is its expression; or else that the current range has an
+   index outside the union of its ranges. A DOT may have no condition; then the result is true. */
 static bool holds(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
@@ -441,10 +446,10 @@ static void run_dot(struct machine *e, const struct stmt *s)
 
 static void run_body(struct machine *e, const struct stmt *s);
 
-/* Marks the elements of some tiles as unwritten when FOR s goes to its next range, so that reading them is an error:
-   - all tiles over the axis of s; but tiles over chunks only if s is a window, and held tiles only if s is a block
-   - private tiles, if s is parallel: the next range may run in another thread
-   - shared tiles and tiles over chunks, if s is parallel over batches or heads: the head changes */
+/* When FOR s goes to its next range, marks the elements of some tiles as unwritten. Reading them is then an error:
+   - all tiles over the axis of s. Exceptions: tiles over chunks if s is not a window; held tiles if s is not a block.
+   - private tiles, if s is parallel: the next range may run in another thread.
+   - shared tiles and tiles over chunks, if s is parallel over batches or heads: the head changes. */
 static void forget(struct machine *e, const struct stmt *s)
 {
     enum size_source source = e->module->axis[s->axis].source;

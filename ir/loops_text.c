@@ -38,8 +38,8 @@ static void print_ref(const struct loops *l, const struct ref *r, struct text *o
     ref_print(l->module, r, referred, l, out);
 }
 
-/* Returns the expression with equal operands merged into one. The parser merges equal references too, so printed and
-   parsed loops print the same text. */
+/* Returns the expression with equal operands merged into one. The parser merges them too. So the text does not change
+   when it is parsed and printed again. */
 static const struct expr *merged(const struct loops *l, const struct stmt *s, const struct expr *e)
 {
     const struct expr *with[MAX_OPERANDS];

@@ -45,8 +45,8 @@ static int64_t width(const struct scope *c, int axis)
     return step && (extent < 0 || step < extent) ? step : extent;
 }
 
-/* The axes, as bits, whose current range has only one index. A statement may use their INDEX even if they are not among
-   its axes. */
+/* A bit for each axis whose current range has only one index. A statement may use the INDEX of such an axis even if the
+   statement does not run over it. */
 static uint32_t single_axes(const struct scope *c)
 {
     uint32_t axes = 0;
@@ -104,7 +104,7 @@ static const char *array_check(const struct scope *c, int number)
 
 /* ---- references ---- */
 
-/* Checks a reference. `free_axes`: the axes, as bits, whose INDEX may occur. */
+/* Checks a reference. `free_axes` has a bit for each axis whose INDEX may occur. */
 static const char *check_ref(const struct scope *c, const struct ref *r, uint32_t free_axes)
 {
     const struct array *a = &c->loops->array[r->of];
@@ -121,8 +121,8 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         if (!fixed && along != a->axes[k])
             return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
-        /* Element 0 of a tile is index 0 of a constant axis. If the tile stores only a part of the axis, element 0 is
-           at LO. */
+        /* Element 0 of a tile has index 0 of a constant axis. If the tile stores only a part of the axis, element 0 has
+           index LO. */
         bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
         int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)
@@ -140,8 +140,9 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
     const char *wrong = check_ref(c, r, free_axes);
     if (wrong) return wrong;
     const struct array *a = &c->loops->array[r->of];
-    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* different chunks, and different units, have
-                                                                            different rows */
+    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* chunks have different rows, and so do units,
+                                                                            so threads at different chunks or units
+                                                                            assign different elements */
         if (c->parallel[x] && !axis_is_chunks(&c->module->axis[x]) && c->module->axis[x].source != SIZE_UNITS &&
             !ref_uses_axis(r, x) && !(c->ordered[x] && a->sums))
             return complaint(c, "threads at work on different '%s' assign the same elements of %%%s",
@@ -151,7 +152,8 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
                : complaint(c, "it assigns to %%%s, which is neither a tile nor the output", a->name);
 }
 
-/* Checks that a SET does not assign the same element at several points: only the last value would remain. */
+/* Checks that a SET does not assign an element at several points. If it did, the last point would overwrite the
+   others. */
 static const char *check_set_once(const struct scope *c, const struct stmt *s, const struct assign *a)
 {
     uint32_t used = ref_axes(&a->to) | single_axes(c);
@@ -212,8 +214,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
 }
 
-/* Checks that no point of a statement reads an element that another point of the statement assigns. The order of points
-   is not defined, because a vector processes several of them at once. */
+/* Checks that no point of a statement reads an element that another point assigns. The order of the points is
+   undefined, because a vector processes several points at once. */
 static const char *check_order(const struct scope *c, const struct stmt *s)
 {
     for (int k = 0; k < s->operands; k++)
@@ -265,7 +267,7 @@ static const char *check_map(const struct scope *c, const struct stmt *s, uint32
     return NULL;
 }
 
-/* Checks that both operands of a DOT have the layout of bf16 pairs, or neither. */
+/* Checks the layout of a DOT's operands: both have the layout of bf16 pairs, or neither has. */
 static const char *check_pairs(const struct scope *c, const struct stmt *s)
 {
     const struct ref *by_row = &s->operand[0], *by_lane = &s->operand[1];
@@ -286,7 +288,7 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
                : "its first operand is not paired along the axis it sums over";
 }
 
-/* Checks the region of a DOT and the condition under which the region is tested. */
+/* Checks the region of a DOT, and the condition that tells whether the region must be tested. */
 static const char *check_region(const struct scope *c, const struct stmt *s, uint32_t index)
 {
     const struct allowed pairs = {.ranges = true, .index = index}, tile = {.ranges = true};
@@ -374,8 +376,8 @@ static const char *unknown_ids(const struct scope *c, const struct stmt *s)
     return unknown;
 }
 
-/* Checks that the axes, arrays and expressions that the statement refers to exist. The other checks, and printing the
-   statement in a message, rely on this. */
+/* Checks that the axes, arrays and expressions of the statement exist. This check runs first: the other checks, and the
+   message with the printed statement, need them. */
 static const char *check_numbers(const struct scope *c, const struct stmt *s)
 {
     struct module *m = c->module;
@@ -464,8 +466,8 @@ const char *loops_verify(const struct loops *l)
     for (int a = 0; a < l->arrays; a++) {
         wrong = array_check(&c, a);
         if (wrong) return complaint(&c, "array '%s': %s", l->array[a].name ? l->array[a].name : "", wrong);
-        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept; /* output arrays, and the state that the
-                                                                            caller keeps */
+        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept; /* output arrays, and tiles in the caller's
+                                                                            state */
     }
     if (outputs == 0) return "there is no output array";
     if (l->workspace < 0 || l->shared < 0 || l->slot < 0 || l->kept < 0) return "the workspace is negative";

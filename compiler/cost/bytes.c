@@ -1,5 +1,5 @@
-/* Counts the bytes that a call moves between memory and the processor, from the caller's arrays that its loops read and
-   write. */
+/* Counts the bytes that a call moves between memory and the processor. The loops show which arrays of the caller
+   move. */
 #include "count.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -22,7 +22,7 @@ static bool array_has(const struct array *a, int axis)
     return false;
 }
 
-/* Whether array n is an array of the caller, and no array before n has the same kind and name. */
+/* Whether array n is an array of the caller. An array that is listed several times counts once, at its first place. */
 static bool is_moved(const struct loops *l, int n)
 {
     const struct array *a = &l->array[n];
@@ -32,7 +32,7 @@ static bool is_moved(const struct loops *l, int n)
     return true;
 }
 
-/* Returns the bytes of an array for each point of its run-time axes. */
+/* Returns the product of the constant extents of an array, in bytes: the bytes for one point of its run-time axes. */
 static double bytes_a_point(const struct module *m, const struct array *a)
 {
     double bytes = dtype_bytes(a->dtype);
@@ -64,7 +64,7 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
             points = visited;
         else if (stream && a->kind == ARRAY_INPUT && again && streamed > points)
             points = streamed;
-        else if (stream && !c->program.linear && visited < points) /* a few queries may not see all keys */
+        else if (stream && !c->program.linear && visited < points) /* with few queries, the loops may skip some keys */
             points = visited;
         bytes += points * bytes_a_point(m, a);
     }

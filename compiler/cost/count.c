@@ -1,8 +1,9 @@
 /* Counts the FLOPs, scalar operations and bytes of a call from its graph. All other code takes these counts from here.
-   - FLOPs and scalar operations are only the useful ones: masked pairs do not count, and equal features count once.
+   - Only useful FLOPs and scalar operations count: masked pairs do not count, and equal features count once.
    - Work and bytes include everything that the loops visit.
-   - A product counts one multiplication and one addition for each pair that its mask allows and whose result is used.
-     A product without pairs counts one of each for each query or each key.
+   - A product over pairs counts one multiplication and one addition for each pair, if the mask allows the pair and the
+     result is used.
+   - A product without pairs counts one multiplication and one addition for each query or each key.
    - A state is a sum over keys. Its denominator, the sum of the features alone, counts as one more column.
    - Maps count as scalar operations. */
 #include "cost.h"
@@ -27,9 +28,10 @@ struct counter {
     struct ids ids;
     int query, key, chunk; /* axes; -1: there is no such axis */
     int64_t extent[MAX_AXES];
-    double useful[MAX_AXES];     /* the extents of constant axes, in which equal features count once */
-    const struct expr **needed;  /* by value: the region in which its points are used; NULL: nowhere */
-    bool *for_pairs, *for_state; /* by value, if it is for single keys: whether pairs use it, whether a state uses it */
+    double useful[MAX_AXES];     /* the extents of constant axes; equal features count once */
+    const struct expr **needed;  /* by value: the region of the points that are used; NULL: no point is used */
+    bool *for_pairs, *for_state; /* by value, if the value has one point per key: whether pairs use it; whether a state
+                                    uses it */
     int regions;
     struct region {
         const struct expr *where;
@@ -41,14 +43,15 @@ struct counter {
     struct room {
         struct attn_range *range;
         int64_t count, capacity;
-    } reach, whole; /* for the current query: reach has all keys of the region, whole has only keys of the region */
+    } reach, whole; /* keys of the current query: `reach` has all keys of the region, and perhaps others; `whole` has
+                       only keys of the region, and perhaps not all */
     bool exact;
 };
 
 /* ---- features that are equal ---- */
 
-/* Returns a number for the element of value `of` with the indices `sub`. Equal elements have equal numbers; different
-   elements almost never do. */
+/* Returns a random-looking number for the element of value `of` with the indices `sub`. Equal elements have equal
+   numbers; different elements almost never do. */
 static double stand_in(int of, const int64_t *sub, int rank)
 {
     uint64_t x = (uint64_t)of + 1;
@@ -65,9 +68,9 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the number of different features that a map computes along an axis. To compare features, the map is evaluated
-   on numbers that represent its operands. All other axes are at index `other`, or at their last index if they are
-   shorter. */
+/* Returns the number of different features that a map computes along an axis. The map is evaluated with stand_in
+   numbers as operands, and equal results count as equal features. All other axes are at index `other`, or at their last
+   index if they are shorter. */
 static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
 {
     int64_t index[MAX_AXES], extent = x->m->axis[axis].extent, different = 0;
@@ -95,8 +98,8 @@ static int64_t distinct(const struct counter *x, const struct value *v, int axis
     return different;
 }
 
-/* Sets the number of different features along each constant axis. If several maps compute features along the axis, such
-   as powers and then products of these powers, the minimum counts. */
+/* Sets useful[a] to the number of different features along each constant axis a. If several maps compute features along
+   the axis, the minimum counts. For example, one map computes powers, and the next map multiplies these powers. */
 static void find_useful(struct counter *x)
 {
     for (int a = 0; a < x->m->axes; a++)
@@ -112,7 +115,8 @@ static void find_useful(struct counter *x)
                 for (int s = 0; s < v->operand[o].rank; s++)
                     made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
             if (!made) continue;
-            /* at index 0 of the other axes, a select by position may give 0 for all features */
+            /* at index 0 of the other axes, a SELECT by position may give 0 for all features, so index 1 is tried,
+               too */
             double here = (double)distinct(x, v, a, 0), there = (double)distinct(x, v, a, 1);
             if (there > here) here = there;
             if (here < x->useful[a]) x->useful[a] = here;
@@ -145,8 +149,8 @@ static const struct expr *both(const struct counter *x, const struct expr *a, co
     return expr_make(x->m, EXPR_AND, a, b, NULL);
 }
 
-/* Adds a region to the operands that e reads. A SELECT by position needs an operand only where it chooses this
-   operand. */
+/* Adds the region `where` to the regions of the operands that e reads. A SELECT whose condition depends only on indices
+   needs each operand only where it chooses this operand. */
 static void need_operands(struct counter *x, const struct value *v, const struct expr *e, const struct expr *where)
 {
     if (e->op == EXPR_OPERAND) need(x, v->operand[e->integer].of, where);
@@ -158,7 +162,7 @@ static void need_operands(struct counter *x, const struct value *v, const struct
     for (int k = 0; k < expr_arity(e->op); k++) need_operands(x, v, e->arg[k], where);
 }
 
-/* Whether the value is a sum over keys that has no axis of queries. */
+/* Whether the value is a state: a sum over keys, without an axis of queries. */
 static bool is_state(const struct counter *x, const struct value *v)
 {
     bool keys = false;
@@ -207,8 +211,8 @@ static void row_set(struct row *r, int axis, int64_t at)
     r->hi[axis] = at + 1;
 }
 
-/* A region and two unions of key ranges: `some` contains all keys of the region, `every` contains only keys of the
-   region. */
+/* Two unions of key ranges that bound a region: `some` contains all keys of the region, `every` contains only keys of
+   the region. */
 struct solved {
     const struct expr *where;
     struct ranges some, every;
@@ -219,7 +223,7 @@ static void solve(const struct counter *x, const struct expr *where, struct solv
     s->where = where;
     region_ranges(x->m, where, x->key, false, &s->some);
     region_ranges(x->m, where, x->key, true, &s->every);
-    if (expr_reads_ids(where)) s->every.count = 0; /* the range would hold under a condition on ids of a whole tile */
+    if (expr_reads_ids(where)) s->every.count = 0; /* ids in the ranges depend on a whole tile */
 }
 
 static void add_range(struct room *room, int64_t from, int64_t to)
@@ -234,8 +238,8 @@ static void add_range(struct room *room, int64_t from, int64_t to)
     room->range[room->count++] = (struct attn_range){from, to};
 }
 
-/* Evaluates ranges for the row's query, and stores their union between the keys `from` and `to` in *out. If blocks are
-   drawn at random, each block is tested. Adds the number of tests to *tests. */
+/* Evaluates ranges for the row's query. Stores their union, cut to the keys from <= j < to, in *out. If blocks are
+   drawn at random, each block is tested, and *tests grows by the number of tests. */
 static void ranges_now(const struct counter *x, const struct ranges *ranges, bool every, struct row *r, int64_t from,
                        int64_t to, struct room *out, int64_t *tests)
 {
@@ -260,8 +264,8 @@ static void ranges_now(const struct counter *x, const struct ranges *ranges, boo
     out->count = attn_union(out->range, out->count, from, to);
 }
 
-/* Returns the number of keys from <= j < to in the region, for the row's query. Keys in `some` but not in `every` are
-   tested one by one. */
+/* Returns the number of keys from <= j < to in the region, for the row's query. Keys in `every` are counted. Keys in
+   `some` but not in `every` are tested one by one. */
 static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row *r, int64_t from, int64_t to,
                            int64_t *tests)
 {
@@ -284,8 +288,8 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
     return keys;
 }
 
-/* Returns the number of neighbouring queries for which one query is counted: 1, or enough to keep the number of tests
-   below MAX_TESTS. A query takes `spent_each` tests. */
+/* To save time, one query is counted for several neighbouring queries. Returns the number of these neighbours: 1, or
+   enough to keep the number of tests below MAX_TESTS. One query takes `spent_each` tests. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
     int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MAX_TESTS) + n / MAX_QUERIES;
@@ -294,14 +298,14 @@ static int64_t step_of(struct counter *x, double spent_each)
     return step;
 }
 
-/* Returns the query that is counted for all of the queries i, …, i + group - 1. The choice is pseudo-random, because a
+/* One query is counted for the queries i, …, i + group - 1. Returns this query. The choice is pseudo-random, because a
    fixed stride could coincide with the period of a mask. */
 static int64_t chosen(int64_t i, int64_t group)
 {
     return i + (int64_t)(((uint64_t)i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* Returns the number of pairs of one head that are in the region. */
+/* Returns the number of pairs of one head in the region. */
 static double pairs_of_head(struct counter *x, const struct expr *where, struct row *r)
 {
     struct solved s;
@@ -321,7 +325,7 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
     return pairs;
 }
 
-/* ---- regions that read ids: for one query and the keys of one document, all ids are constants ---- */
+/* ---- regions that read ids. If the query and the document of the key are fixed, all ids are constants ---- */
 
 /* Whether e reads ids only at the key, or at positions that do not depend on the key. */
 static bool ids_are_plain(const struct counter *x, const struct expr *e)
@@ -343,7 +347,8 @@ static const struct expr *with_ids(const struct counter *x, const struct expr *e
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Returns a hash of the ids that e reads for the row's query, at positions that do not depend on the key. */
+/* Returns a hash of the ids that decide which documents the row's query sees: all ids that e reads at positions which
+   do not depend on the key. */
 static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const struct row *r, uint64_t hash)
 {
     if (e->op == EXPR_ID && !(expr_axes(e->arg[1]) >> x->key & 1))
@@ -352,8 +357,9 @@ static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const 
     return hash;
 }
 
-/* The documents that queries with equal ids see. A run is the keys of one document, numbered by `run`. `solved` has the
-   different regions that remain when ids are constants; `reached` lists the runs with their regions. */
+/* The documents that a query sees. A run is the keys of one document; `run` is its number. Inside a run all ids are
+   constants, so only a few different regions remain: `solved`. `reached` lists the runs that the query sees, with their
+   regions. Neighbouring queries with an equal hash `ids` share the list. */
 struct by_ids {
     struct solved solved[8];
     int known;
@@ -366,8 +372,8 @@ struct by_ids {
     uint64_t ids;
 };
 
-/* Returns the number of keys in the region for the row's query; -1 if there are more different regions than `solved`
-   holds. */
+/* Returns the number of keys in the region for the row's query. Returns -1 if there are more different regions than
+   `solved` has room for. */
 static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct row *r, struct by_ids *b,
                              int64_t *tests)
 {
@@ -421,7 +427,8 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
     return count >= 0 ? pairs : pairs_of_head(x, where, r);
 }
 
-/* Returns the number of pairs in a region, over all heads of one batch entry. All batch entries have the same ids. */
+/* Returns the number of pairs in a region, over all heads of one batch entry. All batch entries have the same ids, so
+   their numbers are equal. */
 static double pairs_of(struct counter *x, const struct expr *where)
 {
     for (int k = 0; k < x->regions; k++)
@@ -458,8 +465,8 @@ static double pairs_of(struct counter *x, const struct expr *where)
     return pairs * alike;
 }
 
-/* Returns the number of keys that enter a state. The region `where` of the sum is tested for the chunk after the key's
-   chunk and for the chunk before it; the latter is for sums over later keys. */
+/* Returns the number of keys that a state sums. A state of chunk c has keys before chunk c, or keys after it. So a key
+   counts if the sum's region `where` contains it for the chunk after the key's chunk, or for the chunk before. */
 static double keys_of(struct counter *x, const struct expr *where)
 {
     if (!where || where->op == EXPR_INT) return (double)x->extent[x->key];
@@ -487,7 +494,7 @@ static int operations(const struct expr *e)
     return count;
 }
 
-/* Returns a bit for each axis of a value and of its operands. */
+/* Returns a bit for each axis of the value and of its operands. */
 static uint32_t axes_around(const struct value *v)
 {
     uint32_t axes = 0;
@@ -506,7 +513,8 @@ static double constants(const struct counter *x, uint32_t axes)
     return product;
 }
 
-/* Returns the number of heads, times batch entries, that the axes run over; 1 if no axis runs over heads. */
+/* Returns the number of points along the axes of batches and heads. It is batch * kv_heads if `axes` has heads, times
+   members if `axes` has members, else 1. */
 static double heads_of(const struct counter *x, uint32_t axes)
 {
     bool members = false, heads = false;
@@ -523,7 +531,7 @@ static bool goes_over(uint32_t axes, int axis)
     return axis >= 0 && axes >> axis & 1;
 }
 
-/* Returns the number of points of value n, along the run-time axes in `axes`, whose results are used. */
+/* Returns the number of points of value n, along the run-time axes in `axes`, that the result depends on. */
 static double used_points(struct counter *x, int n, uint32_t axes)
 {
     const struct value *v = &x->g->value[n];
@@ -535,8 +543,8 @@ static double used_points(struct counter *x, int n, uint32_t axes)
 }
 
 /* Returns the number of points of value n, along the run-time axes in `axes`, that kernels compute. A kernel computes
-   all pairs of a visited tile, and both sides of a SELECT. Values of single keys that pairs use are computed again for
-   each tile of queries. */
+   all pairs of a visited tile, and both sides of a SELECT. If pairs use a value that has one point per key, the value
+   is computed again for each tile of queries. */
 static double computed_points(struct counter *x, int n, uint32_t axes)
 {
     const struct value *v = &x->g->value[n];
@@ -551,7 +559,8 @@ static double computed_points(struct counter *x, int n, uint32_t axes)
 
 /* ---- totals ---- */
 
-/* Finds the number of pairs in the sums over the keys of a query. If the sums differ, the largest number counts. */
+/* Finds the number of pairs in the sums over the keys of a query. If there are several such sums, the largest number
+   counts. */
 static void find_pairs(struct counter *x)
 {
     for (int n = 0; n < x->g->values; n++) {
@@ -564,7 +573,7 @@ static void find_pairs(struct counter *x)
     }
 }
 
-/* Makes ids that number documents of x->document positions, the same for every batch entry. */
+/* Makes ids for documents of x->document tokens: 0, …, 0, 1, …, 1, 2, … Every batch entry has the same ids. */
 static void make_ids(struct counter *x)
 {
     double *id = NULL;

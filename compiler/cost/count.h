@@ -4,9 +4,9 @@
 
 #include "cost.h"
 
-/* Returns the bytes to and from memory for loops that visit `visited` pairs (bytes.c). Every array is moved once, with
-   an exception: inputs along the stream are read once for each tile of lanes if the rows that a tile reads do not fit a
-   cache of `cache` bytes. */
+/* Returns the bytes to and from memory for loops that visit `visited` pairs (bytes.c). Most arrays move once. Inputs
+   along the stream (usually keys and values) are read again for each tile of lanes if the rows that one tile reads do
+   not fit in a cache of `cache` bytes. */
 double bytes_moved(const struct compilation *c, const struct problem_size *size, double visited, int64_t cache);
 
 #endif

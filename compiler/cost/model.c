@@ -1,6 +1,6 @@
-/* The cost model estimates the work of the quadratic and of the linear form (for the unit of work, see constants.h).
-   The model decides from which length on the linear form is used, and the length of a chunk if the spec does not set
-   it. */
+/* The cost model estimates the work of the quadratic form and of the linear form (constants.h has the unit of work).
+   The model decides at which length the linear form takes over. It also sets the length of a chunk if the spec does
+   not. */
 #include "cost.h"
 #include "constants.h"
 #include "../analysis/analysis.h"
@@ -26,8 +26,8 @@ static double map_cost(const struct expr *e)
     return cost;
 }
 
-/* Returns the work for one point of the run-time axes of a value and its operands. Sets *query and *key to whether
-   queries and keys are among these axes. */
+/* Returns the work of a value for one point of the run-time axes of the value and its operands. Sets *query and *key to
+   whether queries and keys are among these axes. */
 static double value_cost(const struct graph *g, const struct roles *roles, const struct value *v, bool *query,
                          bool *key)
 {
@@ -91,22 +91,22 @@ double fold_work(const struct compilation *c)
     return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->separated.reach) * elements / chunk : 0;
 }
 
-/* Returns the work of the quadratic form for a query that attends to `keys` keys. Keys are prepared again for each tile
-   of queries, so each query bears a share of that work. */
+/* Returns the work of the quadratic form for a query that attends to `keys` keys. The work for single keys is repeated
+   for each tile of queries, so each query of a tile bears a share of it. */
 static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
     return work.query + keys * (work.pair + work.key / (double)queries_together(c));
 }
 
-/* Returns the number of tokens over all heads: the mean of the number of queries and the number of keys. */
+/* Returns the number of tokens over all heads. If the numbers of queries and keys differ, their mean counts. */
 static double tokens_of(const struct problem_size *size)
 {
     return (double)size->batch * (double)size->kv_heads *
            ((double)size->members * (double)size->n_q + (double)size->n_k) / 2;
 }
 
-/* Which products of bf16 products_of_bf16 counts.
+/* Tells products_of_bf16 which products of bf16 to count.
    - matrix: products on matrix units; false: all other products of bf16
    - token: products for one token, such as its features; false: products for one pair of query and key
    - terms: if operands are sums of several bf16 terms, count each product of two terms; false: count one product
@@ -116,8 +116,8 @@ struct wanted {
     double chunk; /* the number of tokens in a chunk */
 };
 
-/* Returns the work of copying the operands of a product to bf16, for one token: each bf16 term of the token's features,
-   and the token's share of an operand that is copied once per chunk (a state or a parameter). */
+/* Returns the work per token of copying the operands of a product to bf16. The token's features are copied term by
+   term. An operand that is copied once per chunk, such as the state, counts with the token's share. */
 static double work_of_copies(const struct loops *l, const struct stmt *s, double chunk)
 {
     const struct axis *row = &l->module->axis[s->axes[0]], *lane = &l->module->axis[s->axes[1]],
@@ -131,8 +131,8 @@ static double work_of_copies(const struct loops *l, const struct stmt *s, double
            (first * array_terms(&l->array[s->operand[0].of]) + second * array_terms(&l->array[s->operand[1].of]));
 }
 
-/* Returns the work of the wanted products in a list of statements. `inside` is the number of loops over sequences
-   around the list. */
+/* Returns the work of the products that `want` describes, in a list of statements. `inside` is the number of loops over
+   sequences around the list. */
 static double products_of_bf16(const struct loops *l, const struct stmt *s, const struct wanted *want, int inside)
 {
     double work = 0;
@@ -166,7 +166,7 @@ double work_on_units(const struct compilation *c, const struct problem_size *siz
     return visited * on_units(c, false, true) + tokens_of(size) * on_units(c, true, true);
 }
 
-/* Returns the time of a product of bf16, as a share of the time of the same product in f32. */
+/* Returns time of a product of bf16 / time of the same product in f32. */
 static double share_of_f32(const struct target *t, enum target_feature feature)
 {
     return nominal_peak(t, DTYPE_BF16) / (PRODUCT_COST * target_multiply_adds(t, feature));
@@ -192,7 +192,7 @@ double work_saved_by_bf16(const struct compilation *c, const struct problem_size
     return visited * saved_by_bf16(c) + tokens_of(size) * saved_by_units(c, true);
 }
 
-/* Returns the work of the linear form for one token, if all products are in f32 on vectors. */
+/* Returns the work of the linear form for one token if bf16 saved nothing. */
 static double linear_work(const struct compilation *c)
 {
     struct work work = work_of(c->graph);
@@ -232,7 +232,8 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
                         : 0;
     if (linear->separated.reach && linear_work(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "the quadratic form is cheaper: a query sees only %.0f keys", window);
-    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* on any target */
+    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* saved = 0, so the length does
+                                                                                           not depend on the target */
     if (linear->spec->max_length && linear->spec->max_length < length)
         return arena_printf(g->module->arena, "it would only be cheaper from %lld keys on, but max_length is %lld",
                             length, (long long)linear->spec->max_length);
@@ -269,7 +270,8 @@ const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
     return NULL;
 }
 
-/* If the number of keys is known, only two values matter: 1 always takes the linear form, NEVER the quadratic form. */
+/* If the number of keys is known, the knob only chooses the form: 1 is always the linear form, NEVER always the
+   quadratic form. */
 const char *knob_crossover(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->quadratic || !x->linear) return "it has one form for all lengths";

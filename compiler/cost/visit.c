@@ -1,5 +1,5 @@
-/* Counts the tiles of keys that each tile of queries visits. The bounds of the loops are evaluated, but no value is
-   computed. If there are very many tiles of queries, a sample of them is counted. */
+/* Counts the tiles of keys that each tile of queries visits. Only the bounds of the loops are evaluated, not the
+   values. If there are very many tiles of queries, a sample of them is counted. */
 #include "cost.h"
 #include "../analysis/analysis.h"
 #include "../../runtime/attnrt.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a loop with more than MAX_ITERATIONS iterations, the first FIRST_ITERATIONS and a sample of the others are
-   counted. If a test decides whether a tile of keys is skipped, the sample has at most about MAX_ASKED tests. */
+/* If a loop has more than MAX_ITERATIONS iterations, the first FIRST_ITERATIONS and a sample of the others are counted.
+   If tests decide whether a tile of keys is skipped, the sample is smaller: it needs at most about MAX_ASKED tests. */
 enum { MAX_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MAX_ASKED = 1 << 17 };
 
 struct walk {
@@ -16,7 +16,7 @@ struct walk {
     struct module *m;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES], stride[MAX_AXES];
     struct environment env;
-    uint32_t named; /* a bit for each axis that the bounds of loops depend on */
+    uint32_t named; /* a bit for each axis on which the bounds of loops depend */
     int query;      /* the sequence of the surrounding loop, or -1 */
     struct attn_range *range;
     int64_t ranges, room;
@@ -37,8 +37,8 @@ static struct attn_range *more_ranges(struct walk *w, int64_t count)
     return w->range + w->ranges;
 }
 
-/* Adds the ranges of the blocks that are drawn for the blocks of the current tile, with the runtime's functions that
-   kernels call. */
+/* Adds the ranges of the blocks of keys that are drawn for the current tile. Calls the same functions of the runtime as
+   kernels do. */
 static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from, int64_t to)
 {
     const struct expr *position;
@@ -94,8 +94,8 @@ static int64_t queries(const struct walk *w)
     return indices(w->lo[w->query], w->hi[w->query], w->stride[w->query]);
 }
 
-/* Returns the loop over tiles of queries inside a loop over keys. Such a loop exists if several tiles of queries form a
-   block that shares tiles of keys. Otherwise returns NULL. */
+/* Returns the loop over tiles of queries inside a loop over keys, or NULL if there is none. Such a loop exists if
+   several tiles of queries form a block that shares tiles of keys. */
 static const struct stmt *tiles_in(const struct stmt *keys, int query)
 {
     for (const struct stmt *s = keys->body; s; s = s->next)
@@ -103,7 +103,7 @@ static const struct stmt *tiles_in(const struct stmt *keys, int query)
     return NULL;
 }
 
-/* Returns the number of queries in a block that process the current tile of keys. `tiles` is the loop over the block's
+/* Returns the number of queries of a block that process the current tile of keys. `tiles` is the loop over the block's
    tiles of queries. */
 static int64_t queries_using(struct walk *w, const struct stmt *tiles)
 {
@@ -119,8 +119,8 @@ static int64_t queries_using(struct walk *w, const struct stmt *tiles)
     return count;
 }
 
-/* Counts the tiles of keys in from <= x < to. If tiles may be skipped, each tile is tested. A count is multiplied by
-   `weight`. */
+/* Adds the tiles and pairs for the keys from <= x < to, multiplied by `weight`. If a condition may skip tiles, the
+   condition of each tile is evaluated. */
 static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int64_t to, double weight)
 {
     int64_t stride = stmt_stride(s), all = indices(from, to, stride);
@@ -175,15 +175,15 @@ static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t
     return first < to;
 }
 
-/* Returns the iteration that is counted for all of the iterations n, …, n + group - 1. The choice is pseudo-random,
+/* One iteration is counted for the iterations n, …, n + group - 1. Returns this iteration. The choice is pseudo-random,
    because a fixed stride could coincide with the period of a mask. */
 static int64_t chosen(int64_t n, int64_t group)
 {
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* Returns how often the statements test whether a tile of keys is skipped. If `block` queries share a tile of keys,
-   there is a test for each tile of queries. */
+/* Returns how many tests for skipped tiles of keys the statements make. If `block` queries share tiles of keys, there
+   is a test for each tile of keys and tile of queries. */
 static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;
@@ -249,7 +249,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
         case SIZE_N_Q:
         case SIZE_N_K:
             if (w->query >= 0 && w->query != s->axis) {
-                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* else it has no work for pairs */
+                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* else the loop has no pairs */
             } else if (w->query == s->axis || runs_over_another(w, s->body, s->axis))
                 iterate(w, s, weight);
             break;

@@ -1,6 +1,6 @@
-/* Pads tiles to whole vectors along the lanes, and chooses their offsets in memory. A leaf is a statement without a
-   body. The live range of a tile is a range of leaves.
-   - Each thread has a workspace for its tiles. Tiles whose live ranges do not overlap may share memory.
+/* Pads tiles to whole vectors along the lanes, and chooses their offsets in memory.
+   - Each thread has a workspace for its tiles. Tiles whose live ranges do not overlap may share memory. A leaf is a
+     statement without a body. A live range goes from the first to the last leaf that needs the tile.
    - Shared tiles, and slots (tiles with an axis of chunks), are stored one after another.
    - A tile that a single statement sets and reads stays in registers. */
 #include "pass.h"
@@ -28,7 +28,7 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     return false;
 }
 
-/* Counts the leaves of the list s in x->count. Also stores them in x->leaf if that is allocated. */
+/* Stores the leaves of the list s in x->leaf if that is allocated, and counts them in x->count. */
 static void number(struct placing *x, const struct stmt *s)
 {
     for (; s; s = s->next)
@@ -45,8 +45,9 @@ static bool has_place(const struct loops *l, int a)
     return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
 }
 
-/* Extends the live range of a tile over a whole loop if a value from one iteration is read in a later iteration or
-   after the loop. `now` is the number of the list's first leaf. Returns the number after its last leaf. */
+/* If a value from one iteration of a loop is read in a later iteration or after the loop, extends the live range of its
+   tile over the whole loop. `now` is the number of the first leaf of the list s. Returns the number of the first leaf
+   after the list. */
 static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 {
     for (; s; s = s->next) {
@@ -77,7 +78,8 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 
 enum { LINE = 64, FAR = 8 * LINE };
 
-/* Rows that are a multiple of FAR bytes apart share few sets of the L1 cache. Such rows get a gap of one cache line. */
+/* Rows that are a multiple of FAR bytes apart compete for a few sets of the L1 cache. So each row gets a gap of one
+   cache line. */
 int64_t padded_tile(struct array *array, int64_t lanes)
 {
     const int64_t element = dtype_bytes(array->dtype);
@@ -90,7 +92,8 @@ int64_t padded_tile(struct array *array, int64_t lanes)
     return (array_elements(array) * element + LINE - 1) / LINE * LINE;
 }
 
-/* Returns the lowest offset in the workspace where tile a overlaps no placed tile with an overlapping live range. */
+/* Returns the lowest free offset in the workspace for tile a. Tiles whose live ranges do not overlap with a's may share
+   its memory. */
 static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
 {
     int64_t offset = 0;
@@ -119,8 +122,9 @@ static bool is_compensation(const struct stmt *s, int a)
     return false;
 }
 
-/* Chooses the offsets of shared tiles and of slots. `compensations` selects the compensation tiles, or all others.
-   Compensations are placed last, so that the carried tiles have the layout of the slots (pass/one_thread.c). */
+/* Chooses the offsets of shared tiles and of slots. If `compensations`, handles only compensation tiles, otherwise all
+   other tiles. Compensations come last, because the carried tiles must have the layout of the slots
+   (pass/one_thread.c). */
 static void place_shared(struct loops *l, const int64_t *bytes, bool compensations)
 {
     for (int a = 0; a < l->arrays; a++) {

@@ -1,14 +1,14 @@
-/* Chooses the products of a quadratic form that multiply pairs of bf16 and add in f32. The target must have such
-   instructions. A pair is two neighbouring elements along the summed axis. The pass changes only products whose results
-   stay accurate enough:
+/* Chooses the products of a quadratic form that multiply pairs of bf16 and add in f32. A pair is two neighbouring
+   elements along the summed axis. The target must have such instructions, and the results must stay accurate enough.
+   These products qualify:
    - Two inputs as stored. A product of two bf16 is exact in f32, so only the order of the sum changes.
    - Weights that are never negative, times values as stored. Rounding changes a weight by up to 2^-8 of the weight, and
      thus a row by up to 2^-8 of its scale. Storing the row as bf16 can cause an error of that size, too. The sum of
      weights that divides the row is not rounded.
    - For gradients: weights, or gradients with respect to scores, times stored elements. The weights and gradients are
      rounded, so the error of a result is up to 2^-8 of the sum of its terms' magnitudes.
-   - No other operands. Values computed from inputs (for example normalised queries, features, states) stay in f32.
-     Rounding would give them an error of 2^-8, which a power or an exponential multiplies. */
+   Values computed from inputs (for example normalised queries, features, states) stay in f32. Rounding would give them
+   an error of 2^-8, and a later power or exponential would amplify this error. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -62,7 +62,7 @@ static bool never_negative(const struct stmt *s, const struct expr *e, const str
     }
 }
 
-/* Whether the statements from s to `end` leave no negative element in the tile. */
+/* Whether no element of the tile is negative after the statements from s up to `end`. */
 static bool holds_weights(const struct stmt *s, const struct stmt *end, const struct ref *tile)
 {
     bool holds = false;
@@ -78,7 +78,7 @@ static bool holds_weights(const struct stmt *s, const struct stmt *end, const st
     return holds;
 }
 
-/* Returns r, changed to read `tile`, which holds a copy of r's array. */
+/* Array `tile` is a copy of r's array. Returns the reference to `tile` that reads the element that r reads. */
 static struct ref ref_of_copy(const struct loops *l, const struct ref *r, int tile)
 {
     const struct array *from = &l->array[r->of], *to = &l->array[tile];
@@ -97,8 +97,8 @@ static int64_t step_of(struct stmt *const *loops, int depth, int axis)
     return step;
 }
 
-/* Makes the product multiply by a constant itself (`times`) if the next statement does only that and nothing else reads
-   the product. Removes that statement. */
+/* If the next statement only multiplies the product by a constant, removes that statement; the product itself then
+   multiplies (`times`). Nothing else may read the product. */
 static void take_factor(struct loops *l, struct stmt *dot)
 {
     const struct stmt *map = dot->next;
@@ -121,8 +121,8 @@ static void take_factor(struct loops *l, struct stmt *dot)
     dot->next = map->next;
 }
 
-/* The product `dot` sums over the last axis of two inputs. The second operand is copied with the lanes as the last
-   axis, and a pair of elements in each lane. A matrix unit reads the first operand as stored, or a padded copy. */
+/* The product `dot` sums over the last axis of two inputs. The second operand is copied: the lanes are the last axis of
+   the copy, and each lane has a pair of elements. A matrix unit reads the first operand as stored, or a padded copy. */
 bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit)
 {
     const struct axis *over = &l->module->axis[dot->axis];
@@ -145,8 +145,8 @@ bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int dep
     return true;
 }
 
-/* Inserts a copy, rounded to bf16, of the tile that `from` reads, just before the product at *at. Returns the copy's
-   number. */
+/* Copies the tile that `from` reads, rounded to bf16. The copy is made just before the product at *at. Returns the
+   number of the new tile. */
 static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from, const char *name, bool paired,
                        const struct matrix_unit *unit)
 {
@@ -168,8 +168,9 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
     return made;
 }
 
-/* Lets maps before `end` that write the tile compute exponentials with low precision, because the tile is rounded
-   afterwards: all maps with an exponential if `all`, otherwise only the last map. */
+/* The tile is rounded after the statements from s to `end`. So maps among them that write the tile may compute
+   exponentials with low precision. If `all`, this marks all such maps with an exponential, otherwise only the last
+   map. */
 static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool all)
 {
     struct stmt *last = NULL;
@@ -204,8 +205,8 @@ static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, 
     return true;
 }
 
-/* The product *at sums values times weights over the keys of a tile. The rounded weights are made just before the
-   product. `any` allows weights that may be negative. */
+/* The product *at sums values times weights over the keys of a tile. The weights are rounded just before the product.
+   If `any`, weights may be negative. */
 bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
                   const struct matrix_unit *unit, bool any)
 {
@@ -231,7 +232,7 @@ bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct s
     return true;
 }
 
-/* Returns false if a loop's runs of keys fill less than half a tile. */
+/* A loop with a period visits runs of neighbouring keys. Returns false if a run fills less than half a tile. */
 static bool fills_tiles(struct stmt *const *loops, int depth, const struct matrix_unit *unit)
 {
     for (int f = 0; f < depth; f++)
@@ -239,8 +240,8 @@ static bool fills_tiles(struct stmt *const *loops, int depth, const struct matri
     return true;
 }
 
-/* Lets sums of weights use exponentials with low precision in programs that recompute saved values. Forward computes
-   the weights with low precision, and a saved value must have the same bits in both programs. */
+/* Only for programs that recompute saved values: lets sums of weights use exponentials with low precision. Forward does
+   the same, and a saved value must have the same bits in both programs. */
 static void sum_as_rounded(const struct loops *l, struct stmt *body)
 {
     for (struct stmt *s = body; s; s = s->next) {

@@ -1,7 +1,8 @@
-/* Groups tiles of queries into blocks that share the work on keys. A tile of queries is small, so that its scores for a
-   tile of keys fit the L1 cache. Preparing a tile of keys (computing, widening or packing it) takes as long as
-   processing several queries. So a block prepares each tile of keys once, and then processes it with all tiles of
-   queries in the block. Each tile of queries keeps its sums from one tile of keys to the next. */
+/* Groups tiles of queries into blocks that share the work on keys.
+   - A tile of queries is small, so that its scores for a tile of keys fit the L1 cache.
+   - Preparing a tile of keys (computing, widening or packing it) takes as long as processing several queries. So a
+     block prepares each tile of keys once, and then processes it with all its tiles of queries.
+   - Each tile of queries keeps its sums from one tile of keys to the next. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -21,8 +22,8 @@ static bool runs_over(const struct blocks *x, const struct stmt *s)
     return runs;
 }
 
-/* Returns the condition under which the region of s, a loop over keys, has points for the current queries and keys.
-   Returns NULL if no condition is known. */
+/* Returns a condition that tells whether the region of s, a loop over keys, has points for the current queries and
+   keys. Returns NULL if no condition is known. */
 static const struct expr *reached(struct module *m, const struct stmt *s)
 {
     struct ranges ranges;
@@ -76,7 +77,7 @@ static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct 
     return first;
 }
 
-/* Whether the first statement of the list that touches tile a sets all of it. */
+/* Whether the first statement of the list that touches tile a sets all its elements. */
 static bool set_first(const struct stmt *s, int a)
 {
     while (s && !stmt_touches(s, a)) s = s->next;
@@ -86,8 +87,8 @@ static bool set_first(const struct stmt *s, int a)
     return false;
 }
 
-/* Whether at most one loop over tiles of queries uses tile a, and sets it first. Its elements are then not held for
-   each tile of queries. */
+/* A tile must be held (stored for each tile of queries in the block) if several loops over tiles of queries use it.
+   Returns true if tile a need not be held: at most one loop uses it, and sets it first. */
 static bool of_one_loop(const struct blocks *x, int a)
 {
     int users = 0;
@@ -104,7 +105,7 @@ static bool uses_axis(const struct array *a, int axis, bool last)
     return false;
 }
 
-/* Whether a block of tiles is worth making for the statements of list s. This is so in two cases:
+/* Whether the statements of list s gain from a block of tiles of queries. There are two cases:
    - A loop over keys computes values from keys only. A block computes these values once.
    - A matrix unit multiplies keys. The unit needs operands in the L1 cache, and a block reads each tile of keys several
      times in succession. */
@@ -118,8 +119,8 @@ static bool shares(const struct blocks *x, const struct stmt *s, bool keys)
     return false;
 }
 
-/* Whether list s contains a loop over keys, and these loops visit the same keys for all tiles of queries. The phase of
-   a loop must not depend on queries, and no keys may be drawn at random. */
+/* Whether list s contains loops over keys, and all tiles of queries visit the same keys. So the phase of a loop must
+   not depend on queries, and no keys may be drawn at random. */
 static bool has_keys(const struct loops *l, const struct stmt *s)
 {
     bool keys = false;
@@ -136,7 +137,7 @@ static void make_block(struct loops *l, struct stmt *s, int64_t queries)
     const int64_t tiles = queries / s->step;
     struct blocks x = {.l = l, .axis = s->axis, .step = s->step};
     if (s->period || s->ordered || tiles < 2 || !shares(&x, s->body, false) || !has_keys(l, s->body)) return;
-    /* a tile with queries outside the lanes would have to hold all queries of the block */
+    /* a tile with queries on another axis than the lanes would have to hold all queries of the block */
     for (int a = 0; a < l->arrays; a++)
         if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, false)) return;
     s->body = tile_by_tile(&x, s->body, NULL);

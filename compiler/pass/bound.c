@@ -14,7 +14,7 @@ static const struct expr *combine(struct module *m, enum expr_op op, const struc
     return !a || !b ? (a ? a : b) : expr_make(m, op, a, b, NULL);
 }
 
-/* Whether the union is a single range without randomly drawn blocks, so that two bounds describe it. */
+/* Whether the union is one range without randomly drawn blocks. Then a lower and an upper bound describe it. */
 static bool plain(const struct ranges *r)
 {
     return r->count == 1 && !r->range[0].drawn;
@@ -33,9 +33,9 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
     s->range = kept;
 }
 
-/* Makes the statements in the list *at test the region only where `condition` holds: the tile is not wholly inside the
-   region.
-   - A map that only masks elements outside the region moves into a copy of `condition`, which is an IF.
+/* `condition` is an IF that holds if the tile has points outside the region. Makes the statements in the list *at test
+   the region only then:
+   - A map that only masks elements outside the region moves into a copy of the IF.
    - A product over the region gets the condition as its `when`. If it sums over the condition's axis, it also gets the
      condition's ranges. */
 static void guard(struct loops *l, struct stmt **at, const struct expr *region, const struct stmt *condition)
@@ -104,7 +104,7 @@ static struct stmt *loop_over(struct stmt *s, int axis, bool window)
     return found;
 }
 
-/* Starts the loop over windows of chunks at the chunk with the first key that any query of the call attends to. */
+/* Makes the loop over windows of chunks skip the first chunks, if no query of the call attends to their keys. */
 static void skip_chunks(struct loops *l, int stream)
 {
     struct module *const m = l->module;

@@ -1,4 +1,4 @@
-/* Keeps large terms of an exponent from rounding off small terms. Position terms depend only on positions, for example
+/* Keeps small terms of an exponent accurate next to large terms. Position terms depend only on positions, for example
    slope * distance. They can be large, but nearly cancel when the maximum of a row is subtracted. If a tile stored the
    sum of all terms, rounding would remove the last digits of the other terms. So the tile stores only the other terms.
    Each reader of the tile recomputes the position terms, as (position terms - maximum) + other terms. */
@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* Whether e is a position term: it reads no operand, is cheap enough to be computed twice, and is too small for a sum
-   to overflow. Sets *changes if e varies over the nest of s. */
+/* Whether e is a position term: it reads no operand, is cheap enough to be computed twice, and is too small to make a
+   sum overflow. Sets *changes if e varies over the nest of s. */
 static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
 {
     if (e->op == EXPR_OPERAND || (e->op == EXPR_REAL && !(fabs(e->real) < 1e20))) return false;
@@ -27,8 +27,8 @@ static const struct expr *plus(struct module *m, const struct expr *sum, const s
     return negative ? expr_make(m, EXPR_NEG, e, NULL, NULL) : e;
 }
 
-/* Adds e, or -e if `negative`, term by term to two sums: *positions gets the position terms that vary over the nest,
- *others all other terms. NULL is an empty sum. */
+/* Adds e, or -e if `negative`, term by term to two sums, which are NULL while empty. The position terms that vary over
+   the nest are added to *positions, all other terms to *others. */
 static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative,
                   const struct expr **positions, const struct expr **others)
 {
@@ -84,8 +84,8 @@ static bool takes_maximum(const struct stmt *s, const struct ref *tile)
            s->assign[0].expr->integer == own;
 }
 
-/* Whether the first assignment of s sets the tile to an expression like exp2(tile - m), where m does not read the
-   tile. */
+/* Whether the first assignment of s sets the tile to an expression such as exp2(tile - m), where m does not depend on
+   the tile. */
 static bool takes_difference(struct module *m, const struct stmt *s, const struct ref *tile)
 {
     int own = operand_of(s, tile);
@@ -95,8 +95,8 @@ static bool takes_difference(struct module *m, const struct stmt *s, const struc
     return e->op == EXPR_SUB && e->arg[0] == leaf && !expr_uses(e->arg[1], leaf);
 }
 
-/* Moves the position terms of the tile that *at makes to the readers of the tile. Returns true if *at then does nothing
-   and was removed. */
+/* *at makes a tile. Moves the position terms of the tile to its readers. If *at then does nothing, removes it and
+   returns true. */
 static bool cancel(struct loops *l, struct stmt **at)
 {
     struct module *m = l->module;

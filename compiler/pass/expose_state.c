@@ -1,20 +1,20 @@
 /* Stores the carried states in memory of the caller, for programs that process one sequence in several calls
    (`extend`). Each call starts from the states of the previous call and adds only full chunks. If the last chunk is not
-   full, queries attend to its keys directly. So the same numbers are summed in the same order, however the sequence is
-   divided into calls. Terms:
+   full, queries attend to its keys directly. So the result has the same bits for every way to divide the sequence into
+   calls. Terms:
    - kept tile: a carried tile that is stored in the caller's state.
    - slot: a tile with the sum of one chunk, which later holds the state before the chunk.
    - fold: the statements that add a slot to its carried tile.
-   - window: the chunks that have slots at one time; the loop over windows contains the loops that sum, fold and read
-     chunks. */
+   - window: the chunks that have slots at one time. The loop over windows contains the loops that sum chunks, fold
+     slots and read states. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Removes the assignments to kept tiles from the list of statements s, and statements that then do nothing. The result
-   is for a chunk that is not full. */
+/* Returns the list of statements s for a chunk that is not full: without assignments to kept tiles, and without
+   statements that then do nothing. */
 static struct stmt *without_kept(const struct loops *l, struct stmt *s)
 {
     struct stmt *first = s, **at = &first;
@@ -45,8 +45,8 @@ static struct stmt *copy_of(struct loops *l, const struct stmt *s)
     return first;
 }
 
-/* Splits loop `fold` over the chunks of a window at chunk number `full`. The first loop folds the full chunks. The
-   second loop only stores the state before the chunk in the slot of the chunk that is not full. */
+/* `fold` is a loop over the chunks of a window. Splits it at chunk number `full`. The first loop folds the full chunks.
+   The second loop is for the chunk that is not full: it only stores the state before the chunk in the slot. */
 static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
 {
     struct module *const m = l->module;
@@ -68,8 +68,8 @@ static void sum_full(struct module *m, struct stmt *s, int stream, const struct 
     }
 }
 
-/* Returns the number of the kept tile whose value before the chunk is copied to tile `slot`. Returns -1 if no statement
-   in the list s does that. */
+/* Finds the assignment in the list s that copies a kept tile to tile `slot`, to save the state before the chunk.
+   Returns the number of the kept tile, or -1. */
 static int kept_before(const struct loops *l, const struct stmt *s, int slot)
 {
     for (; s; s = s->next) {
@@ -87,8 +87,8 @@ static int kept_before(const struct loops *l, const struct stmt *s, int slot)
     return -1;
 }
 
-/* Chooses the offset of each kept tile in a head's part of the state. The layout does not depend on the target. First
-   come the tiles that queries read, with the layout of a chunk's slot, then all other kept tiles. */
+/* Chooses the offset of each kept tile in a head's part of the state. The layout does not depend on the target. The
+   tiles that queries read come first, with the layout of a chunk's slot. All other kept tiles follow. */
 static void place_kept(struct compilation *c, const struct stmt *folds)
 {
     enum { LINE = 64 };
@@ -128,8 +128,8 @@ static bool has_loop(const struct stmt *s, int axis)
 
 /* ---- adding one state to another ---- */
 
-/* Removes the chunk's subscript if r reads a slot: in a program that adds a second state, that state takes the place of
-   the slot and has no chunks. */
+/* In a program that adds a second state to the caller's state, the second state takes the place of the slots. It has no
+   axis of chunks. So if r reads a slot, this removes the subscript for the chunk. */
 static void use_folded(struct loops *l, struct ref *r)
 {
     if (!array_has_slots(l, &l->array[r->of])) return;
@@ -164,8 +164,8 @@ static bool is_read(struct module *m, const struct stmt *s, int array)
     return read;
 }
 
-/* Removes assignments to tiles that no statement of the list reads, except kept tiles. Replaces operands that no
-   assignment uses. */
+/* Removes assignments to tiles that no statement of the list reads; assignments to kept tiles stay. If an operand is
+   not used any more, the statement's first operand replaces it. */
 static void without_unread(const struct loops *l, struct stmt *first)
 {
     for (struct stmt *s = first; s; s = s->next) {
@@ -180,7 +180,7 @@ static void without_unread(const struct loops *l, struct stmt *first)
     }
 }
 
-/* Returns the loop whose body contains `window`, or NULL. */
+/* Returns the loop that contains `window` directly, or NULL. */
 static struct stmt *head_around(struct stmt *s, const struct stmt *window)
 {
     struct stmt *found = NULL;
@@ -191,8 +191,8 @@ static struct stmt *head_around(struct stmt *s, const struct stmt *window)
     return found;
 }
 
-/* Reduces the program of a head to the folds, which then add a second state to the caller's state. The slots become
-   tiles of the second state, without an axis of chunks. */
+/* Removes everything but the folds from the program of a head. The folds then add a second state to the caller's state.
+   The slots become tiles of the second state, without an axis of chunks. */
 static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *folds, const struct stmt *queries)
 {
     struct stmt *first = NULL, **at = &first;

@@ -8,16 +8,16 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* The axis of rows, which replaces the axes `query` and `member`. Row r stands for query query_of and member member_of,
-   which are expressions over the axis of rows. */
+/* The axis of rows, which replaces the axes `query` and `member`. query_of and member_of are expressions over the axis
+   of rows: the query and the member of a row. */
 struct rows {
     struct module *m;
     int query, member, axis;
     const struct expr *query_of, *member_of;
 };
 
-/* Whether the axis of queries directly follows the axis of members in v. The elements of v are then stored in the order
-   of rows already. */
+/* Whether the axis of queries directly follows the axis of members in v. Then the elements of v are already stored in
+   the order of rows. */
 static bool side_by_side(const struct rows *x, const struct value *v)
 {
     for (int k = 0; k + 1 < v->rank; k++)
@@ -67,7 +67,7 @@ static const struct expr *of_rows(const struct rows *x, const struct expr *e)
 }
 
 /* Replaces the axes of members and queries in `axes` by the axis of rows, and returns the new rank. If `sub` is not
-   NULL, also replaces the subscripts that belong to these axes. */
+   NULL, changes the subscripts in the same way. */
 static int replace_axes(const struct rows *x, int rank, int *axes, const struct expr **sub)
 {
     int kept = 0;

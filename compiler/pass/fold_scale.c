@@ -26,7 +26,7 @@ static const struct expr *only_product(const struct expr *e, const struct expr *
     return found && !uses_elsewhere(e, leaf, found) ? found : NULL;
 }
 
-/* Returns the constant that every user of value v multiplies v by, or 1 if there is no such constant. */
+/* If every user of value v multiplies v by the same constant, returns this constant. Returns 1 otherwise. */
 static double common_factor(const struct graph *g, int v)
 {
     double factor = 1;
@@ -44,7 +44,8 @@ static double common_factor(const struct graph *g, int v)
     return factor;
 }
 
-/* Whether the product multiplies two inputs as stored bf16. Scaled elements would have to be rounded to bf16 again. */
+/* Whether the product multiplies two inputs as stored, by instructions for bf16. Such a product stays: scaled elements
+   would have to be rounded to bf16 again. */
 static bool of_stored(const struct compilation *c, const struct value *v)
 {
     const struct value *value = c->graph->value;
@@ -52,8 +53,8 @@ static bool of_stored(const struct compilation *c, const struct value *v)
     return stored && multiplies_bf16(c);
 }
 
-/* Whether the first output has every run-time axis of v. If so, a map of v is computed once for each query, and not
-   again for each key. */
+/* Whether the first output has every run-time axis of v. Then a map of v runs once for each query, outside the sum over
+   keys. */
 static bool outside_sum(const struct graph *g, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)

@@ -3,7 +3,7 @@
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* Whether the first statement in the list that touches array a sets all of it without reading it. */
+/* Whether the first statement in the list that touches array a sets all its elements without reading them. */
 static bool first_sets(const struct stmt *s, int a)
 {
     while (s && !stmt_touches(s, a)) s = s->next;
@@ -75,7 +75,7 @@ static bool across_lanes(const struct stmt *s)
 }
 
 /* Whether a and b, in this order, can run in one nest. If one statement writes an array and the other reads it, both
-   must access the array at the current element. The statements must not write the same array. */
+   must access only the current element of the array. The statements must not write the same array. */
 static bool independent(const struct stmt *a, const struct stmt *b)
 {
     for (int w = 0; w < a->assigns; w++) {
@@ -110,8 +110,9 @@ static bool exponentiates(const struct stmt *s)
     return any;
 }
 
-/* Whether a reads an array, which b does not read, that another program of the call fills only if the caller wants
-   certain gradients. The pointer is NULL otherwise, and b may run nevertheless. */
+/* Some inputs are filled by another program of the call, and only if the caller wants certain gradients. Otherwise
+   their pointers are NULL. Returns whether a reads such an input that b does not read. Then b may run without a, so
+   they must not be merged. */
 static bool needs_more(const struct loops *l, const struct stmt *a, const struct stmt *b)
 {
     for (int k = 0; k < a->operands; k++) {
@@ -159,8 +160,8 @@ static bool exchangeable(const struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Moves *at down to just before the next map over the same nest. Returns false if there is none, or if *at cannot be
-   exchanged with a statement in between. */
+/* Moves *at down to just before the next map over the same nest. Returns false if there is no such map, or if *at must
+   stay before a statement in between. */
 static bool move_down(struct stmt **at)
 {
     struct stmt *s = *at, *last = NULL;
@@ -202,7 +203,8 @@ static void drop_unused(struct loops *l)
 
 void pass_fuse(struct compilation *c)
 {
-    /* the statements of a gradient run only if the caller wants this gradient, so they are not merged with others */
+    /* a statement of a gradient runs only if the caller wants this gradient, so statements of different gradients stay
+       separate */
     if (program_adds_totals(&c->program)) return;
     walk(c->loops, &c->loops->body);
     drop_unused(c->loops);

@@ -23,8 +23,8 @@ void pad_matrix_result(struct array *a, const struct matrix_unit *unit)
 
 /* ---- factors ---- */
 
-/* Whether s only replaces elements of the tile by 0 or by an infinity. Such a statement gives the same result before
-   and after a multiplication by a positive constant. */
+/* Whether s only replaces elements of the tile by 0 or by an infinity. Such a statement may run before or after a
+   multiplication by a positive constant. */
 static bool masks(const struct stmt *s, const struct ref *tile)
 {
     const struct expr *e = s->assign[0].expr;
@@ -41,7 +41,7 @@ static bool sets(const struct stmt *s, const struct ref *tile)
     return false;
 }
 
-/* Whether s is a map that reads the tile, and sets it with FOLD_SET, only at the current element. */
+/* Whether s is a map that accesses the tile only at the current element, and sets it only with FOLD_SET. */
 static bool at_point(const struct stmt *s, const struct ref *tile)
 {
     for (int k = 0; k < s->operands; k++)

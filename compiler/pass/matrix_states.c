@@ -1,4 +1,4 @@
-/* Moves the products of a linear form to matrix units: features with the state before a chunk, features with values,
+/* Moves the products of a linear form to matrix units: features times the state before a chunk, features times values,
    and products inside a chunk. The operands become bf16; sums stay in f32.
    - Weights inside a chunk that are never negative are rounded to bf16 before they are multiplied with values. Rounding
      changes a weight by up to 2^-8 of its size, which is the whole error that a row may have.
@@ -8,8 +8,8 @@
    - All products stay in f32 if rows are divided by a sum of weights that can be negative. If the sum nearly vanishes,
      an error of 2^-16 is too large.
    - A product stays in f32 if weights are computed from its square or a higher power. If the product nearly vanishes,
-     the power multiplies its relative error. Exception: a parameter times stored rows uses three bf16 terms for the
-     parameter, which hold all digits of f32. */
+     the power multiplies its relative error. Exception: in a product of a parameter with stored rows, the parameter is
+     split into three bf16 terms, which hold all digits of f32. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -22,10 +22,11 @@ struct states {
     struct loops *l;
     const struct target *target;
     int arrays;            /* the number of arrays before the pass adds copies */
-    bool *assumed;         /* for each array: assumed non-negative in the current proof */
-    bool *non_negative;    /* for each array: proved to have no negative element */
+    bool *assumed;         /* for each array: the current proof assumes that no element is negative */
+    bool *non_negative;    /* for each array: it is proved that no element is negative */
     bool none_is_negative; /* no weight inside a chunk is negative */
-    int *power;            /* for each array: the highest power of the examined product that its elements contain */
+    int *power;            /* for each array: the highest power of the examined product in its elements; 2 for its
+                              square */
 };
 
 /* ---- signs ---- */
@@ -68,8 +69,8 @@ static bool writes_none_negative(struct states *x, const struct stmt *s, int a)
     return true;
 }
 
-/* Tries to prove that no element of tile a is negative. The proof is by induction over the writes to a and to the tiles
-   that these writes read: if no tile has a negative element before a write, none has one after it. */
+/* Tries to prove that no element of tile a is negative. The proof is by induction over all writes to a, and to the
+   tiles that these writes read. If no tile has a negative element before a write, none may have one after the write. */
 static bool none_negative(struct states *x, int a)
 {
     if (x->l->array[a].kind != ARRAY_TILE) return false;
@@ -109,8 +110,8 @@ static bool weights_non_negative(const struct states *x, const struct stmt *s, b
     return non_negative;
 }
 
-/* Whether a statement sums the weights of each row, and the weights can be negative. A row that is divided by such a
-   sum is sensitive to errors of the weights, because the sum can nearly vanish. */
+/* Whether a statement sums the weights of each row, and weights can be negative. Such a sum can nearly vanish. If it
+   divides the row, the row is sensitive to errors of the weights. */
 static bool sums_signed(const struct states *x, const struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -139,8 +140,8 @@ static int power_of(const struct states *x, const struct stmt *s, const struct e
     return e->op == EXPR_SQRT ? (power + 1) / 2 : power;
 }
 
-/* Finds the powers of `dot`'s result in the arrays that later statements write. Sets *after once `dot` has been
-   passed. */
+/* For each array that statements after `dot` write, finds the highest power of dot's result in its elements. *after
+   tells whether the walk has passed `dot`. */
 static void raise_powers(struct states *x, const struct stmt *s, const struct stmt *dot, bool *after)
 {
     for (; s; s = s->next) {
@@ -156,7 +157,7 @@ static void raise_powers(struct states *x, const struct stmt *s, const struct st
     }
 }
 
-/* Whether an array holds the square or a higher power of the result of `dot`. */
+/* Whether an array depends on the square or a higher power of the result of `dot`. */
 static bool is_raised(struct states *x, const struct stmt *dot)
 {
     const size_t size = (size_t)x->l->arrays * sizeof *x->power; /* includes the copies made for other products */
@@ -180,7 +181,7 @@ static bool is_stored(const struct loops *l, const struct ref *r)
     return l->array[r->of].kind == ARRAY_INPUT && l->array[r->of].dtype == DTYPE_BF16;
 }
 
-/* Whether the array is a tile that its thread computes and does not share. */
+/* Whether the array is a tile of rank 2 that its thread computes and does not share. */
 static bool is_own(const struct array *a)
 {
     return a->kind == ARRAY_TILE && a->rank == 2 && !a->shared;
@@ -200,9 +201,9 @@ static bool written_in(const struct stmt *s, int a)
     return false;
 }
 
-/* Returns the statement after which a copy of tile a serves the product. This is the last statement before the product
-   that writes a, in the innermost list around the product that contains such a statement. Returns NULL if no statement
-   before the product writes a, or if a statement after it does. */
+/* Tile a is copied for the product `dot`. Returns the statement after which the copy is made: the last statement before
+   the product that writes a. If several lists around the product contain such a statement, the innermost list counts.
+   Returns NULL if no statement before the product writes a, or if a later statement writes a, too. */
 static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int a)
 {
     for (int d = depth; d >= 0; d--) {
@@ -217,8 +218,8 @@ static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **l
     return NULL;
 }
 
-/* Returns the number of a copy of r's tile in two bf16 terms, or -1. An existing copy is reused. The copy has the
-   tile's two axes, exchanged if `transposed`. */
+/* Returns the number of a copy of r's tile, split into two bf16 terms. Returns -1 if there can be no copy. An existing
+   copy is reused. The copy has the tile's two axes, exchanged if `transposed`. */
 static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct ref *r,
                      bool paired, bool transposed, const struct matrix_unit *unit)
 {
@@ -251,15 +252,15 @@ static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int
     return copy->assign[0].to.of;
 }
 
-/* Returns a reference to copy `made`: its subscripts are the subscripts `first` and `second` of r. */
+/* Returns a reference to the copy `made`, with the subscripts number `first` and `second` of r. */
 static struct ref of_copy(const struct ref *r, int made, int first, int second)
 {
     return (struct ref){.of = made, .rank = 2, .sub = {r->sub[first], r->sub[second]}};
 }
 
 /* Whether operand r of a product can be copied to bf16. Its array must have the axes `other` and `summed`, and must be
-   a tile that only its thread uses. `rows` says that r is the first operand. Then r may also be a state, or a parameter
-   whose last axis is a multiple of the unit's rows. */
+   a tile that only its thread uses. If `rows`, r is the first operand. The first operand may also be a state, or a
+   parameter whose last axis is a multiple of the unit's rows. */
 static bool copies(const struct loops *l, const struct ref *r, int other, int summed, bool rows,
                    const struct matrix_unit *unit)
 {
@@ -327,8 +328,9 @@ static int64_t times(int64_t extent, int64_t of)
     return (extent + of - 1) / of;
 }
 
-/* Whether the matrix unit needs less than two thirds of the cycles that vectors need. `products` is the number of bf16
-   products for one f32 product. The cost of the copies is included in full, even if several products share them. */
+/* Whether the matrix unit needs less than two thirds of the cycles that vectors need. The matrix unit computes
+   `products` bf16 products for one f32 product. The copies of operands count in full, even if several products share
+   them. */
 static bool gains(const struct states *x, const struct stmt *dot, struct stmt *const *loops, int depth, int products)
 {
     const struct loops *l = x->l;

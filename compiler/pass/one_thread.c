@@ -1,7 +1,7 @@
-/* Lets one thread that processes a whole head work without slots (pass/expose_state.c). The queries of a chunk read the
-   carried state itself, which has the layout of a slot. After these queries, the product that sums the chunk adds to
-   the carried state. A state thus goes through the caches once for each chunk, instead of four times. The terms and the
-   compensation of the sums do not change, so results have the same bits as with several threads. */
+/* If one thread processes a whole head, slots are not needed (pass/expose_state.c defines slots). The queries of a
+   chunk read the carried state itself, which has the layout of a slot. After these queries, the product that sums the
+   chunk adds to the carried state. A state thus goes through the caches once for each chunk, instead of four times. The
+   terms and the compensation of the sums do not change, so results have the same bits as with several threads. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 
@@ -29,14 +29,14 @@ static struct stmt *window_of(struct stmt *s)
     return s;
 }
 
-/* Returns the array that assignment a copies, or -1 if a is not a copy. */
+/* If assignment a only copies an array, returns the number of this array; otherwise -1. */
 static int taken(const struct stmt *s, const struct assign *a)
 {
     return a->expr->op == EXPR_OPERAND ? s->operand[a->expr->integer].of : -1;
 }
 
-/* Reads a statement that folds states, and adds the states to x. Returns false if s is none. For each state, s has
-   three assignments:
+/* If statement s folds states, adds these states to x. Otherwise returns false. For each state, s has three
+   assignments:
    - before = carried
    - carried += slot, with compensation
    - slot = before */
@@ -64,7 +64,8 @@ static bool read_folds(struct folding *x, const struct stmt *s)
     return true;
 }
 
-/* Whether the carried tile has the memory layout of a slot. Queries can then read it in place of the slot. */
+/* Whether the carried tile has the memory layout of a slot. Then queries can read the carried tile in place of the
+   slot. */
 static bool has_slot_layout(const struct loops *l, const struct state *state)
 {
     const struct array *slot = &l->array[state->slot], *carried = &l->array[state->carried];
@@ -74,8 +75,8 @@ static bool has_slot_layout(const struct loops *l, const struct state *state)
     return carried->dtype == slot->dtype;
 }
 
-/* Finds, for each state, the product that sums a whole chunk in one step. `at_once` says that a loop around s has a
-   step of at least one chunk. */
+/* For each state, finds the product that sums a whole chunk in one step. `at_once`: a loop around s has a step of at
+   least one chunk. */
 static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool at_once)
 {
     for (; s; s = s->next) {
@@ -91,8 +92,8 @@ static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool
     }
 }
 
-/* Removes slots from the folds in list s: 'carried += slot' stays only for the states whose chunks no product adds to
-   `carried` directly. Returns the new list. */
+/* Removes slots from the folds in list s, and returns the new list. If a product adds the chunks of a state to
+   `carried` directly, its 'carried += slot' is removed, too. */
 static struct stmt *without_slots(const struct folding *x, struct stmt *s)
 {
     struct stmt *first = NULL, **end = &first;

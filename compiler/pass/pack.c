@@ -1,9 +1,9 @@
-/* Copies arrays into tiles for statements that read along the lanes but find the elements stored along another axis.
-   The lanes are the last axis of the copy.
+/* Copies arrays into tiles if a statement reads them along the lanes, but they are stored along another axis. The lanes
+   are the last axis of the copy.
    - An input is copied outside as many loops as possible.
    - A tile is copied just before the statement that reads it.
-   - An input of 16-bit elements is also copied if the order of its axes fits, so that each element is widened only
-     once. Products of bf16 pairs, and some products for few queries, read 16-bit elements directly. */
+   - An input of 16-bit elements is copied even if the order of its axes fits, so that each element is widened only
+     once. Exceptions read 16-bit elements directly: products of bf16 pairs, and some products for few queries. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -21,7 +21,7 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* An axis that is no sequence (batches, heads, chunks) has a single index inside its loop. The tile lacks such axes. */
+/* Axes of batches, heads and chunks have a single index inside their loops, so the tile does not have these axes. */
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
                 enum packing packing, const struct matrix_unit *unit)
 {
@@ -49,7 +49,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
             tile.axes[tile.rank] = a->axes[k];
             tile.extent[tile.rank++] = a->axes[k] == lane ? lane_extent : extent;
         }
-    /* the innermost loop that runs over an axis of the array or is parallel, because each thread has its own tile */
+    /* the innermost loop that is parallel or runs over an axis of the array; each thread has its own tile */
     int outer = 0;
     for (int f = 0; f < depth; f++) {
         if (loops[f]->parallel) outer = f;
@@ -76,7 +76,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     return made;
 }
 
-/* Makes operand *r of a statement read a copy of its array in the type of sums. */
+/* Copies the array that operand *r reads, in the type of sums, and makes *r read the copy. */
 static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
 {
     const struct ref old = *r;
@@ -125,8 +125,8 @@ static bool of_rows(const struct loops *l, const struct array *a)
     return rows;
 }
 
-/* Whether the product's second operand is not copied because inner products of vectors are cheaper. This is so for few
-   queries, if both operands are contiguous along the summed axis and this axis has whole vectors. */
+/* For few queries, inner products of vectors are cheaper than a copy of the second operand. Returns whether the product
+   can do that: both operands must be contiguous along the summed axis, and this axis must have whole vectors. */
 static bool along_sum(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT) return false;
@@ -138,8 +138,8 @@ static bool along_sum(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Whether the product widens its second operand itself, so that no copy is needed. This is so for few queries, if the
-   operand is an input stored along the lanes. */
+/* For few queries, a product can widen its second operand itself, so no copy is needed. The operand must be an input
+   stored along the lanes. */
 static bool widens(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT || s->operands != 2) return false;
@@ -151,8 +151,9 @@ static bool widens(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Makes the copies for a list of statements. With `widening` unset, makes the copies that change the order of the axes.
-   With `widening` set, makes the copies of 16-bit elements in the type of sums, which can read the first copies. */
+/* Makes the copies for a list of statements, in two runs. If `widening` is false, the copies change the order of the
+   axes. If `widening` is true, the copies widen 16-bit elements to the type of sums; they may read copies of the first
+   run. */
 static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool widening)
 {
     struct loops *l = c->loops;
@@ -177,7 +178,7 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
                 continue;
             }
             if (k == 1 && (along_sum(c, s) || (widening && narrow && widens(c, s)))) continue;
-            const bool vectors = extent && ref_uses_axis(r, lane); /* if unset, the copy keeps the order of the axes */
+            const bool vectors = extent && ref_uses_axis(r, lane); /* false: the copy keeps the order of the axes */
             if (widening && narrow)
                 read_copy(l, loops, depth, r, vectors ? lane : -1, vectors ? extent : 0);
             else if (!widening && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {

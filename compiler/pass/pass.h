@@ -11,22 +11,24 @@
    - lane axis: the axis that runs along the vector lanes, usually the queries.
    - stream axis: the sequence that is summed over tile by tile, usually the keys (struct roles).
    - nest: the loops over the axes of one MAP statement.
-   - as stored: elements that are read from an input, without a computation or a change of type. */
+   - as stored: elements that are read from an input, without a computation or a change of type.
+   - held: a tile is held if a block of queries stores it for each of its tiles of queries (array.held).
+   - few queries: a separate program for calls with at most MAX_FEW_ROWS queries per key/value head (few_queries.c). */
 #ifndef ATTNC_PASS_H
 #define ATTNC_PASS_H
 
 #include "../schedule/schedule.h"
 
-/* Returns whether products may multiply pairs of bf16. This holds for a quadratic form in bf16, except the one for few
-   queries, on a target that has such instructions. The operands are inputs as stored, or weights rounded to bf16.
-   (pass/bf16_pairs.c) */
+/* Returns whether products may multiply pairs of bf16. This holds for a quadratic form in bf16, on a target that has
+   such instructions, but not for the form for few queries. The operands are inputs as stored, or weights rounded to
+   bf16. (pass/bf16_pairs.c) */
 bool multiplies_bf16(const struct compilation *c);
 /* Returns whether products of bf16 pairs in the quadratic form may run on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_tiles(const struct compilation *c);
 /* Returns whether products of a linear form, forward or for gradients, may run on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_states(const struct compilation *c);
-/* Returns whether the region selects stream indices periodically, such as every fourth key. The residues pass gives
-   such keys separate loops. (pass/residues.c) */
+/* Returns whether the region selects stream indices periodically, such as every fourth key. Then the residues pass
+   makes a separate loop for such keys. (pass/residues.c) */
 bool region_repeats(struct module *m, const struct expr *where, int lane_axis, int stream_axis);
 /* Returns an expression equal to e * by. Sums are scaled term by term, and a constant factor in e absorbs `by`: for e =
    x*3+y and by = 2, returns x*6+y*2. (pass/stabilise.c) */
@@ -39,10 +41,10 @@ void bound_loops(const struct compilation *c, struct loops *l);
 enum { MAX_LOOPS = 12 }; /* the maximum number of nested loops around a statement */
 /* Returns the number of a tile that holds a copy of array `from`. (pack.c) `loops` holds the `depth` loops around the
    reader of the copy, outermost first.
-   - An existing copy is reused. A new copy is made at the start of a loop's body: the innermost of `loops` that runs
-     over an axis of the array or is parallel.
+   - An existing copy is reused. A new copy is made at the start of the body of one of `loops`: the innermost loop that
+     is parallel or runs over an axis of the array.
    - The tile's last axis is `lane`, with extent `lane_extent`. If `lane` is -1, the axes keep their order.
-   - `unit` is the matrix unit whose operand the tile is, or NULL. */
+   - `unit` is the matrix unit that reads the tile as an operand, or NULL. */
 enum packing {
     PACK_NUMBERS,      /* numbers in the type of sums (f32 for bf16 and f16) */
     PACK_PAIRS,        /* pairs of bf16 along the first axis */
@@ -51,12 +53,12 @@ enum packing {
 };
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
                 enum packing packing, const struct matrix_unit *unit);
-/* Round the extents of a tile up to the register sizes of matrix unit `unit`: for an operand of a product, and for the
-   product's result. (pass/matrix_operands.c) */
+/* Round the extents of a tile up to the register sizes of matrix unit `unit`. One function is for an operand of a
+   product, the other for the product's result. (pass/matrix_operands.c) */
 void pad_matrix_operand(struct array *a, const struct matrix_unit *unit);
 void pad_matrix_result(struct array *a, const struct matrix_unit *unit);
-/* Removes the statement after product `dot` if it only multiplies the product by a positive constant. The statements
-   that read the result then multiply by the constant. (pass/matrix_operands.c) */
+/* If the statement after product `dot` only multiplies the product by a positive constant, removes this statement. The
+   statements that read the result then multiply by the constant. (pass/matrix_operands.c) */
 void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *unit);
 /* Make a product of bf16 read copies of its operands. `unit` is the matrix unit for the product, or NULL for vectors.
    Both return false, and change nothing, if the product must stay as it is. (pass/bf16_pairs.c)
@@ -73,7 +75,8 @@ enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
     enum pass_level level;
-    bool cleanup;                                /* runs when a pass requires a property that it establishes */
+    bool cleanup;                                /* runs on demand: when a pass requires a property that this clean-up
+                                                    establishes */
     unsigned requires, establishes, invalidates; /* sets of PROPERTY_…, as bits */
     void (*run)(struct compilation *c);
 };
@@ -88,10 +91,11 @@ typedef bool pass_hook(const struct compilation *c, const struct pass *pass, voi
 /* Runs the pipeline on c and verifies the program after every pass. `hook` may be NULL. Returns false if the hook
    stopped the pipeline, or after an error, which has been reported. */
 bool passes_run(struct compilation *c, pass_hook *hook, void *user);
-/* Works like passes_run, but runs the `count` passes at `pass`. Reports an error if a pass requires a property that
-   neither an earlier pass nor a clean-up establishes. */
+/* Works like passes_run, but for the `count` passes at `pass`. Reports an error if a required property is established
+   neither by an earlier pass nor by a clean-up. */
 bool passes_run_these(const struct pass *pass, int count, struct compilation *c, pass_hook *hook, void *user);
-/* Prints, for --passes, the text and the required, established and invalidated properties of each pass. */
+/* Prints the table of passes for --passes: the text of each pass, and the properties that it requires, establishes and
+   invalidates. */
 void passes_print(struct text *out);
 
 #endif

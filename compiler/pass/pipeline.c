@@ -51,14 +51,14 @@ static bool internal_error(const struct pipeline *x, const char *format, const c
     return false;
 }
 
-/* Whether the property is about the graph or the loops, which any pass may change. All other results are structs that
-   only the pass that establishes the property may change. */
+/* Whether the property is about the graph or the loops, which any pass may change. Every other property has a struct
+   that only its own pass may change. */
 static bool is_rewritten(const struct property_row *p)
 {
     return p->at == offsetof(struct compilation, graph) || p->at == offsetof(struct compilation, loops);
 }
 
-/* Returns the name of a result that the pass changed although it does not establish its property, or NULL. */
+/* Returns the name of a result that the pass changed without establishing its property, or NULL. */
 static const char *changed(const struct pass *pass, const struct compilation *before, const struct compilation *after)
 {
     for (int p = 0; p < PROPERTIES; p++) {
@@ -90,7 +90,7 @@ static bool run_pass(struct pipeline *x, const struct pass *pass)
 }
 
 /* Makes the required properties hold: runs the clean-ups that establish missing properties. Reports an error if a
-   property is still missing. `user` is the pass that requires the properties. */
+   property is still missing. `user` is the name of the pass that requires the properties. */
 static bool provide(struct pipeline *x, unsigned required, const char *user)
 {
     for (int k = 0; k < x->count; k++)
@@ -134,7 +134,7 @@ void passes_print(struct text *out)
         print_properties(&label, pass->requires, "requires", out);
         print_properties(&label, pass->establishes, "establishes", out);
         print_properties(&label, pass->invalidates, "invalidates", out);
-        text_add(out, "%s\n", pass->cleanup ? "; runs wherever that is required and does not hold" : "");
+        text_add(out, "%s\n", pass->cleanup ? "; runs before a pass that requires this, if it does not hold" : "");
     }
     text_add(out, "\nA program that is\n");
     for (int p = 0; p < PROPERTIES; p++) text_add(out, "  %-16s%s\n", properties[p].name, properties[p].says);

@@ -1,5 +1,5 @@
-/* Chooses how many results the emitted code keeps in vector registers at a time: the block of accumulators of a product
-   (rows times vectors), and the number of vectors that a map computes together. */
+/* Chooses how many results the emitted code keeps in vector registers at the same time. For a product, this is the
+   block of accumulators (rows times vectors). For a map, it is the number of vectors that are computed together. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 

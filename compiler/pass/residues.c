@@ -2,13 +2,13 @@
    - period, phase, run: a loop with a period visits the keys j with floormod(j - phase, period) < run. A residue is one
      value of floormod(j - phase, period).
    - term: a conjunction of conditions. The region is a union of terms.
-   - share: one of the new loops, with the terms that it covers. All terms without a period share one loop. Each
+   - share: one of the new loops, with the terms that it covers. All terms without a period have one loop together. Each
      distinct period gets another loop, which visits only the keys that the period selects.
    - plan: a way to split the loop. The pass estimates several plans and takes the cheapest.
-   - along: the phase may move with the query (a dilated window, the neighbours of a pixel). Queries one period apart
-     then see the same keys. A plan with `along` puts such queries into one tile.
-   - apart: in a loop that is `apart`, a tile holds keys one period apart, one residue after the other. In all other
-     loops, a tile holds neighbouring keys. Loops with a run below LONG_RUN are apart. */
+   - along: the phase may move with the query, for example in a dilated window. Then queries that are one period apart
+     see the same keys. A plan with `along` puts such queries into one tile.
+   - apart: a loop is apart if its tiles hold keys that are one period apart. It visits one residue after the other.
+     Loops with a run below LONG_RUN are apart. In all other loops, a tile holds neighbouring keys. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -21,7 +21,7 @@ enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN =
    cost: TILE_OF_KEYS additional keys for a tile of keys, TILE_OF_QUERIES additional queries for a tile of queries. */
 enum { LENGTH = 8192, HEADS = 8, PERIODS = 128 };
 static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 4;
-/* A plan with shorter tiles of queries must cost less than this share of the best plan's cost so far. */
+/* A plan with shorter tiles of queries is chosen only if its cost is below CLEAR_GAIN times the best cost so far. */
 static const double CLEAR_GAIN = 0.9;
 
 /* ---- the region as a union of conjunctions ---- */
@@ -72,8 +72,8 @@ static bool conjoin(struct term *t, const struct expr *e)
     return true;
 }
 
-/* Intersects every term with the condition e. A disjunction splits each term in two. Returns false if there are too
-   many terms or conditions. */
+/* Intersects every term with the condition e. If e is 'a or b', each term becomes two terms. Returns false if there are
+   too many terms or conditions. */
 static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 {
     if (e->op == EXPR_INT) {
@@ -98,7 +98,7 @@ static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* One of the loops over keys that a plan makes. The loop visits the keys selected by `of`, or all keys if `of` is not
+/* One of the loops over keys that a plan makes. The loop visits the keys that `of` selects, or all keys if `of` is not
    periodic. */
 struct share {
     struct period of;
@@ -106,7 +106,7 @@ struct share {
 };
 
 struct plan {
-    bool along; /* the queries of a tile are `stride` apart; else they are neighbours */
+    bool along; /* true: the queries of a tile are `stride` apart; false: they are neighbours */
     int64_t stride;
     int64_t tile_q;
     int shares;
@@ -120,9 +120,9 @@ static int64_t common_multiple(int64_t a, int64_t b)
     return c;
 }
 
-/* Returns the period of the loop for a term with period p. `along` and `tile_q` are those of the plan.
+/* Returns the period of the loop that a plan with these `along` and `tile_q` makes for a term with period p.
    - If `along`: the period of queries that see the same keys, if p has one.
-   - Otherwise, if the phase moves with the query: the run grows by tile_q - 1, so that the loop visits the keys of all
+   - Otherwise, if the phase moves with the query: the run grows by tile_q - 1. The loop then visits the keys of all
      queries of a tile.
    - If the run covers more than three quarters of the period, the result has no period. */
 static struct period taken(const struct period *p, bool along, int64_t tile_q)
@@ -142,7 +142,7 @@ static struct period taken(const struct period *p, bool along, int64_t tile_q)
     return made;
 }
 
-/* Fills in the plan. Returns false if none of its loops would have a period, or its stride would be too large. */
+/* Fills in the plan. Returns false if no loop of the plan would have a period, or if the stride would be too large. */
 static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struct plan *plan)
 {
     *plan = (struct plan){.along = along, .stride = 1, .tile_q = tile_q};
@@ -166,8 +166,9 @@ static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struc
     return periods && (!along || plan->stride > 1);
 }
 
-/* Returns the condition under which loop `share` must process a key for the term. The condition omits what the loop's
-   period implies. It excludes keys that an earlier loop has processed. */
+/* Returns the condition under which loop `share` must process a key for the term. The loop's period implies some
+   conditions of the term, and the result leaves them out. The result excludes keys that an earlier loop has
+   processed. */
 static const struct expr *remaining_condition(struct module *m, const struct terms *all, const struct plan *plan,
                                               int share, int term)
 {
@@ -181,7 +182,7 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
         for (int other = 0; other < all->count; other++) {
             if (!(plan->share[before].terms >> other & 1)) continue;
             bool apart = false;
-            const struct expr *also = expr_int(m, 1); /* conditions of term `other` that are not conditions of t */
+            const struct expr *also = expr_int(m, 1); /* conditions of term `other` that are not also conditions of t */
             for (int k = 0; k < all->term[other].conditions; k++) {
                 bool said = false;
                 for (int n = 0; n < t->conditions; n++) said |= t->condition[n] == all->term[other].condition[k];
@@ -196,8 +197,8 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
 
 /* ---- loops ---- */
 
-/* Describes a copy of a loop's statements. The copy has region `to` in place of region `from`. Tiles that only these
-   statements use (`own`) are replaced by new tiles. */
+/* A copy of a loop's statements, while it is made. In the copy, region `to` replaces region `from`. Tiles that only
+   these statements use (`own`) are replaced by new tiles. */
 struct copying {
     struct loops *l;
     const struct expr *from, *to;
@@ -344,8 +345,8 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     return cost * (1 + TILE_OF_QUERIES / tile);
 }
 
-/* Splits term t by the position p of the query: a term for p >= 0 and a term for p < 0, which exists if there are more
-   queries than keys. The split is made only if it makes more conditions periodic for p >= 0. */
+/* Splits term t by the position p of the query: one term for p >= 0, and one for p < 0. (A position is negative only if
+   there are more queries than keys.) The split is made only if more conditions are then periodic for p >= 0. */
 static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, struct terms *all, struct term *t)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
@@ -396,7 +397,7 @@ void pass_residues(struct compilation *c)
     if (!find_place(m, &c->loops->body, NULL, &p)) return;
     struct terms *all = arena_alloc(m->arena, sizeof *all);
     if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
-    /* queries are only regrouped, or put into shorter tiles, if a single loop runs over all of them */
+    /* if a single loop runs over all queries, they may be regrouped or put into shorter tiles */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) &&
                  p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
     int64_t tile_q = p.queries->step,

@@ -21,8 +21,8 @@ static void merge_equal(struct graph *g)
         }
 }
 
-/* Whether r reads `inner` at the INDEX of each axis of `inner`. Inlining replaces subscripts axis by axis, which is
-   wrong if a replacement contains an axis that is replaced later. */
+/* Whether each subscript of r is the plain INDEX of inner's axis at this place. Otherwise inlining could go wrong: it
+   replaces the axes one after another, so a replacement must not contain an axis that is replaced later. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
     for (int a = 0; a < inner->rank; a++)
@@ -38,9 +38,9 @@ static bool takes_function(const struct expr *e)
     return takes;
 }
 
-/* Whether inlining `inner` into `user` would repeat costly work. Repeating a map is cheap if it has no operands, or one
-   operand and only cheap operations. Otherwise, work is repeated if `user` has
-   - a sequence axis that `inner` lacks: the number for a row would be computed again for every pair; or
+/* Whether inlining `inner` into `user` would repeat costly work. A map without operands is cheap to repeat. So is a map
+   with one operand and only cheap operations. Any other work is repeated if `user` has
+   - a sequence axis that `inner` lacks, because a number for one row would be computed again for every pair; or
    - a constant axis that `inner` lacks, and `inner` applies a costly function to an operand. */
 static bool repeats(const struct graph *g, const struct value *user, const struct value *inner)
 {
@@ -95,7 +95,8 @@ static void drop_unused_operands(struct graph *g)
     }
 }
 
-/* Makes the users of a map that only copies its operand read the operand directly. An output stays a map. */
+/* A map may only copy its operand. Makes the users of such a map read the operand directly. A map that is an output
+   stays. */
 static void drop_identities(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {

@@ -37,7 +37,7 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
     case EXPR_MUL:
         if (e->arg[1]->op == EXPR_REAL)
             return expr_make(m, EXPR_MUL, e->arg[0], expr_real(m, e->arg[1]->real * by), NULL);
-        /* slope * distance: scale the slope, which is the same for all lanes */
+        /* slope * distance: scale the slope, which does not vary along the lanes */
         if (e->type == TYPE_REAL && e->arg[0]->type == TYPE_REAL && e->arg[1]->type != TYPE_REAL)
             return expr_make(m, EXPR_MUL, expr_scaled(m, e->arg[0], by), e->arg[1], NULL);
         break;
@@ -58,7 +58,7 @@ static const struct expr *exp2_of(struct module *m, const struct expr *x)
 }
 
 /* Splits the product e into 2^exponent * others. The exponent is the sum of the exponents of all exponential factors,
-   in base 2. A part without factors stays NULL. */
+   in base 2. *exponent or *others stays NULL if there are no such factors. */
 static void split_exponentials(struct module *m, const struct expr *e, const struct expr **exponent,
                                const struct expr **others)
 {
@@ -81,8 +81,8 @@ static bool is_normalised(const struct graph *g, const struct value *v, const st
     return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
 }
 
-/* Splits the expression of map v into 2^exponent * others and returns the exponent. Returns NULL if v is no map, has no
-   exponential factor, or has a normalised exponent (see is_normalised). */
+/* Splits the expression of map v into 2^exponent * others and returns the exponent. Returns NULL if v is not a map, has
+   no exponential factor, or has a normalised exponent (see is_normalised). */
 static const struct expr *exponent_of(const struct graph *g, int v, const struct expr **others)
 {
     const struct expr *exponent = NULL;
@@ -99,8 +99,9 @@ static bool is_factor(const struct expr *e, const struct expr *operand)
     return e == operand || (e->op == EXPR_MUL && (is_factor(e->arg[0], operand) || is_factor(e->arg[1], operand)));
 }
 
-/* Prepares exponential maps. If a user multiplies by a map 2^x * others, x becomes a separate value, which the map
-   reads. Then maps that multiply by an exponential map compute the exponential themselves (the map is inlined). */
+/* Prepares exponential maps, which compute 2^x * others.
+   - If a user multiplies by such a map, x becomes a separate value, which the map reads.
+   - A map that multiplies by an exponential map computes the exponential itself: the exponential map is inlined. */
 static void write_out(struct graph *g)
 {
     struct module *m = g->module;
@@ -134,8 +135,8 @@ static void write_out(struct graph *g)
         }
 }
 
-/* Makes every sum read exponential maps at the map's own axes. For example, if a sum reads map a over [i f] as a[j f],
-   the pass inserts a copy of a over [j f], which the sum reads. */
+/* Makes every sum read an exponential map at the map's own axes. For example, if a sum reads map a over [i f] as a[j
+   f], the pass inserts a copy of a over [j f], and the sum reads the copy. */
 static void rename_axes(struct graph *g)
 {
     for (int v = 0; v < g->values; v++)
@@ -209,7 +210,8 @@ static void open_products(struct graph *g)
 struct scaling {
     struct module *m;
     int64_t degree;                     /* 0: relative to powers of two */
-    const struct expr *const *relative; /* for each operand of the map: its exponent, or NULL */
+    const struct expr *const *relative; /* for each operand of the map: its exponent; NULL: the operand is not relative
+                                           to an exponent */
     bool impossible;
 };
 struct power {
@@ -234,7 +236,7 @@ static const struct expr *exponent_of_quotient(struct scaling *s, const struct e
     return expr_make(s->m, s->degree ? EXPR_DIV : EXPR_SUB, a ? a : expr_real(s->m, s->degree ? 1 : 0), b, NULL);
 }
 
-/* Rewrites a constant as p^degree * e, where p is a power of two and e is close to 1. Neither is rounded. */
+/* Rewrites a constant as p^degree * e. p is a power of two and e is close to 1. Both are exact. */
 static void split_constant(struct scaling *s, struct power *p)
 {
     if (!s->degree || p->exponent || p->e->op != EXPR_REAL || p->e->real == 0) return;
@@ -244,8 +246,7 @@ static void split_constant(struct scaling *s, struct power *p)
     p->e = expr_real(s->m, p->e->real * exp2(-bits * (double)s->degree));
 }
 
-/* Scales a->e and b->e so that both values have the larger of the two exponents, and returns this exponent. A constant
-   0 takes any exponent. */
+/* Scales a->e and b->e to a common exponent, the larger of the two, and returns it. The constant 0 has any exponent. */
 static const struct expr *agree(struct scaling *s, struct power *a, struct power *b)
 {
     if (expr_is_real(a->e, 0)) a->exponent = b->exponent;
@@ -302,14 +303,15 @@ static struct power scale(struct scaling *s, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* A weight that the pass treats, and its sums.
-   - The weight is a map: a product with an exponential factor, a high power, or a multiple of an inner sum. An inner
-     sum runs over constant axes, and its terms have an exponential factor.
+/* A weight that the pass rewrites, and its sums.
+   - The weight is a map. It is a product with an exponential factor, a high power, or a multiple of an inner sum. An
+     inner sum runs over constant axes, and its terms have an exponential factor.
    - All users of the weight are sums over one region. The users of these sums are maps. If the weight is an
      exponential, inner products with features (see can_scale_state) may use the sums, too. */
 struct plan {
     int weight, inner; /* `inner`: the inner sum, or -1 */
-    int64_t degree;    /* a power: its degree, with `exponent` as its base; 0: the weight is an exponential */
+    int64_t degree;    /* not 0: the weight is a power of this degree, and its base is `exponent`; 0: the weight is an
+                          exponential */
     int sums, sum[MAX_OPERANDS];
     bool running; /* the sums run over run-time axes, so the maximum grows while they are computed */
     const struct expr *exponent, *others, *where;
@@ -350,7 +352,7 @@ static bool can_scale_state(const struct graph *g, const struct value *v, int k)
            g->value[v->operand[1 - k].of].rank < MAX_RANK;
 }
 
-/* Whether the map `user` also reads sums relative to powers of another degree. */
+/* Whether the map `user` reads sums relative to M^p for a p other than `degree`. */
 static bool reads_others(const struct graph *g, const struct value *user, const int *maximum, int64_t degree)
 {
     for (int k = 0; k < user->operands; k++)
@@ -376,7 +378,7 @@ static bool find_exponent(const struct graph *g, struct plan *plan)
     return true;
 }
 
-/* Fills in the plan for weight v. Returns false if the pass cannot treat v. `maximum` is as in struct stabilising. */
+/* Fills in the plan for weight v. Returns false if the pass cannot rewrite v. `maximum` is as in struct stabilising. */
 static bool make_plan(const struct graph *g, int v, const int *maximum, struct plan *plan)
 {
     const struct value *weight = &g->value[v];
@@ -420,7 +422,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
         if (trial.impossible || user->operands + 2 > MAX_OPERANDS) return false;
         divided |= result.exponent != expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
     }
-    /* if no map divides by M^degree, the results overflow even with relative sums */
+    /* if no map divides by M^degree, the results overflow anyway */
     return plan->sums > 0 && (divided || !plan->degree);
 }
 

@@ -1,9 +1,9 @@
-/* Multiplies rows as stored, and scales and shifts the inner product afterwards. A norm without weights, for example,
+/* Multiplies rows as stored, and scales and shifts the inner product afterwards. For example, a norm without weights
    scales and shifts each row. With scales x and y, shifts S and T, and rows a and b of length D:
      <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b)
-   - Why: products of stored bf16 are exact, and faster than products of f32 if the target multiplies bf16.
-   - Accuracy: digits that a shift cancels are lost. They are many only if the mean of a row is much larger than its
-     deviation. */
+   - Why: products of stored bf16 are exact. They are also faster than products of f32 if the target multiplies bf16.
+   - Accuracy: the last digits are lost where a shift cancels. Many digits are lost only if the mean of a row is much
+     larger than its deviation. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -51,8 +51,8 @@ static bool is_of_row(const struct rows *x, const struct value *v, const struct 
     return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
 }
 
-/* Adds a value with one number for each row, and returns the new value's number. e is an expression of v. The new value
-   is 'before op e'. If `before` is -1, it is e, or -e if op is EXPR_SUB. */
+/* Adds a value with one number for each row, and returns the value's number. It is 'before op e', where e is an
+   expression of v. If `before` is -1, it is e, or -e if op is EXPR_SUB. */
 static int with_number(struct rows *x, int before, enum expr_op op, const struct value *v, const struct expr *e)
 {
     struct module *m = x->g->module;
@@ -75,8 +75,8 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
 
 static bool read_row(struct rows *x, int of, struct row *row);
 
-/* Reads e, an expression of value `of`, as a row. Returns false if e is none. Adds values for the scale and the
-   shift. */
+/* If e, an expression of value `of`, has the form of struct row, fills in *row. Adds values for the scale and the
+   shift. Otherwise returns false. */
 static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *row)
 {
     const struct value v = x->g->value[of];
@@ -168,8 +168,8 @@ static bool is_changed(const struct row *row)
     return row->scale >= 0 || row->shift >= 0 || row->constant != 1;
 }
 
-/* Whether the product multiplies rows of two sequences, or rows of one sequence with a parameter. The second kind
-   counts only if matrix units compute it (multiplies_states). */
+/* Whether the product multiplies rows of two sequences, or rows of one sequence with a parameter. A product with a
+   parameter counts only if matrix units compute it (multiplies_states). */
 static bool is_of_rows(const struct compilation *c, const struct value *v)
 {
     const struct graph *g = c->graph;
@@ -179,8 +179,8 @@ static bool is_of_rows(const struct compilation *c, const struct value *v)
     return params ? params == 1 && sequences == 1 && multiplies_states(c) : sequences == 2;
 }
 
-/* Whether each axis of the product is an axis of an input. A norm may depend on a head although its row does not; the
-   product of the inputs would then lack the head. */
+/* Whether each axis of the product is an axis of an input. Example of a product without this: a norm depends on the
+   head, although the rows do not, so the product of the inputs lacks the head. */
 static bool have_axes(const struct graph *g, const struct value *product, const struct row *a, const struct row *b)
 {
     for (int k = 0; k < product->rank; k++)

@@ -1,5 +1,7 @@
-/* Chooses the sizes of tiles: the queries of a tile (in the lanes), the keys of a tile, and the queries whose tiles
-   share work on a tile of keys (block_q). The tiles of queries, keys, scores and sums share the L2 cache. */
+/* Chooses the sizes of tiles. The queries, keys, scores and sums of a tile share the L2 cache.
+   - tile_q: the queries of a tile, which are in the lanes
+   - tile_k: the keys of a tile
+   - block_q: the queries of a block, a number of tiles that share the work on a tile of keys */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -26,8 +28,8 @@ static bool sums_across(const struct graph *g, const struct roles *roles)
 }
 
 /* Returns the number of keys that every query attends to. Returns 0 if this number is unknown, or FEW_KEYS or more.
-   Tiles with more queries share more work, but compute more masked pairs; the masked pairs matter if queries attend to
-   few keys. */
+   Tiles with more queries share more work, but compute more masked pairs. Masked pairs matter if queries attend to few
+   keys. */
 static int64_t few_keys(const struct graph *g, const struct roles *roles)
 {
     enum { FEW_KEYS = 2048 };
@@ -66,8 +68,8 @@ static bool multiplies_stored_keys(const struct graph *g, const struct roles *ro
     return true;
 }
 
-/* A mask can draw keys at random for each block of queries. Returns the smallest such block in condition e, or 0 if e
-   draws nothing. */
+/* A mask can draw keys at random for each block of queries. Returns the smallest such block in condition e, in queries.
+   Returns 0 if e draws nothing. */
 static int64_t drawn_block(struct module *m, const struct expr *e)
 {
     int64_t block = 0;
@@ -80,8 +82,8 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
     return block;
 }
 
-/* Whether the program computes rows of the result, or saved values of rows, in the quadratic form for any number of
-   queries. */
+/* Whether the program is a quadratic form for any number of queries, and computes rows of the result or saved values of
+   rows. */
 static bool makes_rows(const struct compilation *c)
 {
     return !c->program.linear && !c->program.few && program_sums_rows(&c->program);
@@ -101,8 +103,7 @@ static bool see_same_keys(const struct graph *g, const struct roles *roles)
 }
 
 /* Chooses short tiles, with two vectors of queries. A short tile has few masked pairs, and its scores fit the L1 cache.
-   `keys` is the number of keys of each query if it is known to be small, else 0. `shared` says that tiles share work on
-   keys. */
+   `keys` is the number of keys of each query if it is known and small, else 0. `shared`: tiles share work on keys. */
 static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared, int64_t *tile_q, int64_t *tile_k)
 {
     enum { SHORTEST = 16, SHARED = 256, SHORT_WINDOW = 512 };
@@ -115,8 +116,8 @@ static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared,
     while (c->tiling.block_q * bytes > c->target->l2_bytes / 2) c->tiling.block_q /= 2;
 }
 
-/* Limits the queries and keys of a tile to the spec's max_length, rounded up to `step`. With few queries, the queries
-   are not limited, because a tile has the rows of several heads. */
+/* Limits the queries and keys of a tile to the spec's max_length, rounded up to `step`. In the form for few queries, a
+   tile has the rows of several heads, so its queries are not limited. */
 static void bound_tiles(struct compilation *c)
 {
     enum { STEP = 16, STEP_OF_MATRIX_UNITS = 32 };
@@ -136,7 +137,7 @@ void pass_tile(struct compilation *c)
     /* a tile with more queries shares more work on keys: computing values from keys, or widening keys */
     const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
                widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
-               /* the widened keys stay in the cache, so a tile with fewer queries is worth the time for widening */
+               /* the widened keys stay in the cache, so a tile with fewer queries also pays for the widening */
         in_cache = widens && !prepares && c->target->vector_bytes <= 32;
     const int64_t few = few_keys(c->graph, &roles);
     int64_t tile_q = prepares         ? 256
@@ -175,7 +176,7 @@ void pass_tile(struct compilation *c)
             (block < tile_q || (multiplies_tiles(c) && !program_has_weight_gradients(&c->program) && block <= 256)) &&
             block % 16 == 0)
             tile_q = block;
-        /* tiles of keys without a common id are skipped; the shorter the tiles, the more are skipped */
+        /* tiles of keys are skipped if no id equals an id of the queries; short tiles are skipped more often */
         if (region && expr_reads_ids(region) && tile_k > 144) tile_k = 144;
     }
     if (c->program.few) { /* keys are not copied: a tile has only weights */

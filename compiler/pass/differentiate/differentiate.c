@@ -49,8 +49,8 @@ static void reverse(struct reversal *x, int v)
     }
 }
 
-/* Makes one output, "dNAME", for each input and learned parameter NAME of the source graph, which is the graph before
-   all passes. The gradient is 0 if the output of forward does not depend on NAME. */
+/* Makes one output, "dNAME", for each input and learned parameter NAME of the source graph (the graph before all
+   passes). The gradient is 0 if the output of forward does not depend on NAME. */
 static void output_gradients(struct reversal *x)
 {
     struct graph *g = x->g;
@@ -75,7 +75,7 @@ static void output_gradients(struct reversal *x)
     }
 }
 
-/* Keeps only the outputs of the group that c->program makes. Group 0 stands for all outputs. */
+/* Keeps only the outputs that c->program makes: the outputs of its group, or all outputs if the group is 0. */
 static void take_group(struct compilation *c)
 {
     struct graph *g = c->graph;

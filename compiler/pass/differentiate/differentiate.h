@@ -2,14 +2,15 @@
    gradients. The files use these words:
    - pair: a query i and a key j. A value over pairs, such as a weight, has both axes.
    - row: one query or one key of one head. A row value has one number or one vector for each row.
-   - rows' sum: the sum over j of w[i][j] for query i, which divides the weights of row i.
+   - row's sum: the sum over j of w[i][j] for query i. It divides the weights of row i.
    - lanes, stream: the sequence in the vector lanes, and the sequence that loops read tile by tile (struct roles).
    - term: a summand of a gradient (struct gradient_term).
    - carried state: a sum over keys for each chunk, S[c]. Queries of chunk c read S[c].
    - total: a sum over a sequence that has no sequence axis left, such as the gradient of a parameter.
-   - slice: a group of rows. Each slice of a total is summed separately, so that threads can share the work.
+   - slice: a part of all rows. Each slice of a total is summed separately, so that threads can share the work.
    - group: outputs that share loops.
-   - program: code that is compiled by itself. The gradients are divided into several programs, which run in turn. */
+   - program: code that is compiled by itself. The gradients are divided into several programs, which run one after
+     another. */
 #ifndef ATTNC_PASS_DIFFERENTIATE_H
 #define ATTNC_PASS_DIFFERENTIATE_H
 
@@ -36,7 +37,7 @@ struct reversal {
     struct graph *g;
     struct module *m;
     int forward; /* the number of values of the graph of forward; values of the gradients follow them */
-    /* The output of forward; inputs that the pass adds: the output of forward, and its gradient. */
+    /* The output of forward; then two inputs that the pass adds: the output of forward, and its gradient. */
     int out, given_out, given_dout;
     const char *out_name;
     bool *active; /* for each value: whether it depends on an input or a learned parameter */
@@ -55,7 +56,7 @@ struct reversal {
 void reversal_fail(struct reversal *x, const char *what);
 /* Appends v to the graph; returns its number. */
 int reversal_append(struct reversal *x, struct value v);
-/* Returns the operand of the unfinished map that reads r. Adds the operand if it is missing. */
+/* Returns the operand of the unfinished map that reads r. Adds this operand to the map if it is missing. */
 const struct expr *reversal_operand(struct reversal *x, struct value *map, struct ref r);
 const struct expr *reversal_value(struct reversal *x, struct value *map, int v); /* reads v along its own axes */
 /* Finishes a map with expression e. Drops axes and operands of the map that e does not use. Returns the map's
@@ -86,9 +87,9 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t);
 
-/* Removes subscripts of r that are computed from an index, such as s(f). `e` is a term for each point of *axes in the
-   region *where, over the operands of `map`. Changes all of these, so that each such subscript becomes an axis; returns
-   the new e. (gather.c) */
+/* A subscript of r can be computed from an index, such as s(f) in x[s(f)]. Replaces each such subscript by the plain
+   index of an axis. `e`, over the operands of `map`, is a term for each point of *axes in the region *where. The
+   function rewrites `map`, *axes and *where for the new axis, and returns the new e. (gather.c) */
 const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r,
                                     uint32_t *axes, const struct expr **where);
 
@@ -101,7 +102,8 @@ struct normalised {
     int weight;                     /* the value that is the weight divided by the sum; -1: no such weight */
 };
 /* Whether normalise_weight can fold the divisor `by` into the weight. `by` must have fewer axes than the weight. The
-   weight must have a factor exp(x) where x is not yet relative to a maximum, or a power that may overflow. */
+   weight must have a factor exp(x) where x is not yet relative to a maximum, or it must have a power that may
+   overflow. */
 bool takes_divisor(const struct reversal *x, int weight, int by);
 /* Makes the values of struct normalised. takes_divisor must hold. */
 struct normalised normalise_weight(struct reversal *x, int weight, int by);
@@ -121,8 +123,8 @@ bool reversal_is_total(const struct module *m, const struct value *v);
 uint32_t reversal_summed(const struct value *v);
 /* Returns the axes in `axes` that are sequences, as bits (total.c). */
 uint32_t reversal_sequences(const struct module *m, uint32_t axes);
-/* Turns each total that rows or other totals depend on into an output, and into an input of its users. These outputs
-   precede all other outputs of the graph. Returns the number of these outputs. (whole.c) */
+/* Some totals are used by rows or by other totals. Turns each such total into an output, and into an input of its
+   users. These outputs come before all other outputs of the graph. Returns their number. (whole.c) */
 int reversal_split_wholes(struct compilation *c);
 
 /* Computes totals in two steps: the graph outputs the sum of each slice, and a separate program, c->gradients.totals,
@@ -132,12 +134,13 @@ void reversal_split_totals(struct compilation *c, int lane, int wholes);
 /* Computes a gradient in two steps if it is a sum over heads that have separate states (heads.c). */
 void reversal_split_heads(struct compilation *c);
 
-/* Moves factors of streamed rows from vectors to pairs, in the loops of the graph's output 0 (factor.c). */
+/* If rows of the stream have a factor, f[j] * x[j], moves the factor from the vectors to the pairs (factor.c says why).
+   Only for the loops of the graph's output 0. */
 void reversal_move_factors(struct graph *g);
 
-/* Merges two groups of gradients if one sweep over the pairs can serve both (sweep.c). of[o] is the group of output o.
-   The outputs of the merged group become sums in the loops of the remaining group. The program c->gradients.from_sums
-   computes the gradients from these sums. Returns the number of groups that remain. */
+/* Merges two groups of gradients if one sweep over the pairs can compute what both need (sweep.c). of[o] is the group
+   of output o. The outputs of the merged group become sums in the loops of the remaining group. The program
+   c->gradients.from_sums computes the gradients from these sums. Returns the number of groups that remain. */
 int reversal_join_groups(struct compilation *c, int *of, int groups);
 
 #endif

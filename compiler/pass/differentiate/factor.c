@@ -1,9 +1,9 @@
-/* Moves a factor f[j] of each row j of the stream from the row's vector x[j] to the pairs. An example is the inverse of
-   a row's sum of weights.
+/* Moves a factor f[j] of each row j of the stream from the row's vector x[j] to the pairs. For example, f[j] is the
+   inverse of the row's sum of weights.
    - sum over j of w[i][j] * (f[j] * x[j]) becomes the sum over j of (w[i][j] * f[j]) * x[j].
    - <y[i], f[j] * x[j]> becomes f[j] * <y[i], x[j]>.
-   The map over pairs then has one more factor. Without this, the vectors x[j] would be scaled again for every tile of
-   the lanes. */
+   Otherwise the vectors x[j] would be scaled again for every tile of the lanes. The price is one more factor in the map
+   over pairs. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
 
@@ -44,8 +44,9 @@ static bool scales_stream(const struct graph *g, const struct roles *roles, int 
     return false;
 }
 
-/* Returns which operand of `user` is v: 0 or 1. Only two uses of v allow to move its factor: an inner product
-   <y[i], v[j]> for each pair, or a sum over pairs of w[i][j] * v[j]. Returns -1 for any other use. */
+/* Returns the number, 0 or 1, of the operand of `user` that is v, if the factor of v can be moved in `user`. Otherwise
+   returns -1. The factor can be moved in two cases: an inner product <y[i], v[j]> for each pair, and a sum over pairs
+   of w[i][j] * v[j]. */
 static int operand_of(const struct graph *g, const struct roles *roles, const struct value *user, int v)
 {
     const int at = user->operand[0].of == v ? 0 : 1;

@@ -1,6 +1,6 @@
 /* Gradients with respect to values that are read at computed positions of a constant axis. For example, feature f of a
-   power reads element x[s(f)] of a row x. The gradient with respect to x[d] is the sum over all f with s(f) = d of the
-   gradient with respect to feature f.
+   power reads element x[s(f)] of a row x. The gradient with respect to x[d] is a sum over all f with s(f) = d: the sum
+   of the gradients with respect to feature f.
    - This file solves s(f) = d for f. The solutions are f = g(d, t), where t runs over new axes, the free axes. A sum
      over t then replaces the sum over f, and each feature is visited once.
    - Example: for s(f) = f % n, the solutions are f = t * n + d.
@@ -32,8 +32,8 @@ static int64_t at(const struct expr *e, const int64_t *index)
     return expr_eval_int(e, &env);
 }
 
-/* Returns an axis of this extent that is not in s->taken, and adds the axis to s->taken. Makes a new axis if necessary;
-   returns -1 if the module has no room for it. */
+/* Returns a constant axis of this extent that is not in s->taken, and adds it to s->taken. Makes a new axis if there is
+   none. Returns -1 if the module has no room for a new axis. */
 static int spare_axis(struct solution *s, int64_t extent)
 {
     struct module *m = s->x->m;
@@ -59,7 +59,8 @@ static int64_t range_of(const struct solution *s, const struct expr *e)
     return max;
 }
 
-/* Returns the index of a new free axis, or 0 if the extent is 1. Returns NULL if there are too many axes. */
+/* Returns the index of a new free axis with this extent, or the constant 0 if the extent is 1. Returns NULL if there
+   are too many axes. */
 static const struct expr *free_index(struct solution *s, int64_t extent)
 {
     if (extent == 1) return expr_int(s->x->m, 0);
@@ -76,7 +77,7 @@ static void require_below(struct solution *s, const struct expr *value, int64_t 
     s->valid = s->valid ? make(s, EXPR_AND, s->valid, inside) : inside;
 }
 
-/* Notes that the quotient or remainder op(u, by) is equal to `to`. */
+/* Records in `s` that the quotient or remainder op(u, by) is equal to `to`. */
 static void note(struct solution *s, enum expr_op op, const struct expr *u, const struct expr *by,
                  const struct expr *to)
 {
@@ -129,7 +130,8 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
     return solve(s, u, value);
 }
 
-/* Whether e is 0 at the given index of f for all values of its operands. Conditions of selects on f are evaluated. */
+/* Whether e is 0 at the given index of f for all values of its operands. If the condition of a select depends on f,
+   only the chosen branch counts. */
 static bool vanishes(const struct solution *s, const struct expr *e, const int64_t *index)
 {
     switch ((int)e->op) {
@@ -196,7 +198,7 @@ static int computed_from(const struct reversal *x, const struct expr *sub)
 }
 
 /* Evaluates a condition at all indices of the constant axes that it uses. Returns 1 if it holds everywhere, 0 if it
-   holds nowhere, and -1 if neither is true or the condition cannot be evaluated here. */
+   holds nowhere. Returns -1 in all other cases, and if the condition cannot be evaluated here. */
 static int outcome(const struct module *m, const struct expr *c)
 {
     enum { MAX_POINTS = 1 << 16 };
@@ -224,8 +226,8 @@ static int outcome(const struct module *m, const struct expr *c)
     return found;
 }
 
-/* Simplifies e: a select whose condition is constant becomes one of its branches, and a minimum or maximum of integers
-   becomes an argument if the same argument is chosen everywhere. */
+/* Simplifies e. A select whose condition has the same value everywhere becomes one of its branches. A minimum or
+   maximum of integers becomes the argument that is chosen everywhere. */
 static const struct expr *settled(struct module *m, const struct expr *e)
 {
     int arity = expr_arity(e->op);

@@ -15,7 +15,7 @@ struct heads {
     struct module *m;
     int axis;     /* the axis of members that the output sums over */
     bool *sums;   /* for each value: whether it has no axis of heads and depends on a sum over the heads */
-    int *of_head; /* for each value: 1 + the number of its counterpart with an axis of heads; 0: not made yet */
+    int *of_head; /* for each value: 1 + the number of its counterpart, which has an axis of heads; 0: not made yet */
     bool failed;  /* the output cannot be split, for example because it is not linear in the sums over heads */
 };
 
@@ -27,7 +27,8 @@ static bool sums_over(const struct value *v, int axis)
     return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
 }
 
-/* Returns for each value the axis of members of the first carried state that it depends on; -1: none. */
+/* Returns an array with an element for each value. If the value depends on carried states, the element is the axis of
+   members of the first of these states; otherwise -1. */
 static int *heads_of_states(const struct graph *g)
 {
     const struct module *m = g->module;
@@ -78,8 +79,8 @@ static int append(struct graph *g, struct value v)
     return g->values - 1;
 }
 
-/* Makes the counterpart of a value with an axis of heads: each sum over the heads keeps this axis. Returns the number
-   of the counterpart. Returns `number` itself if the value does not depend on such a sum. */
+/* Makes the counterpart of a value: the value of each single head, before sums over the heads. The counterpart has the
+   axis of heads. Returns its number, or `number` itself if the value does not depend on a sum over the heads. */
 static int of_one_head(struct heads *x, int number)
 {
     if (!x->sums[number] || x->failed) return number;
@@ -104,7 +105,8 @@ static int of_one_head(struct heads *x, int number)
     return x->of_head[number] - 1;
 }
 
-/* Makes a copy with the caller's order of axes: first batch and heads, then the sequence, then constant axes. */
+/* Copies a value into the order of axes that the caller's arrays have: first batch and heads, then the sequence, then
+   constant axes. Returns the number of the copy. */
 static int rows_last(struct heads *x, int number)
 {
     const struct value *v = &x->g->value[number];

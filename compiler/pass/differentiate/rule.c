@@ -155,8 +155,8 @@ static struct reading reading_of(struct reversal *x, const struct ref *r)
 }
 
 /* Adds the term to the gradient with respect to the value that r reads. The term's axes are the axes in the subscripts
-   of r. The term that is added has the value's own axes: swapped positions are swapped back, and the term is 0 at
-   positions that a constant subscript does not read. */
+   of r. First gives the term the axes of the value: swapped positions are swapped back. If a subscript is a constant,
+   the term is 0 at all other positions. */
 static void give_back(struct reversal *x, const struct ref *r, const struct reading *how, struct gradient_term t)
 {
     if (how->own || x->failed) {
@@ -196,9 +196,9 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
     return product;
 }
 
-/* Adds a term to the gradient with respect to the value that `from` reads. The expression e of the unfinished map is a
-   contribution for each point of `axes` in the region `where`, to be divided by value `by` unless `by` is -1. The
-   contributions are summed over the axes that do not occur in the subscripts of `from`. */
+/* Adds a term to the gradient with respect to the value that `from` reads. The expression e of the unfinished map is
+   the contribution at each point of `axes` in the region `where`. The sum of the contributions is divided by value
+   `by`, unless `by` is -1. The sum runs over the axes that do not occur in the subscripts of `from`. */
 static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
                     int by, const struct expr *where)
 {
@@ -236,8 +236,8 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
                      with_own_value(x, derivative->arg[2], e->arg[2], own));
 }
 
-/* Splits a derivative "divisor == 0 ? 0 : e / divisor" into e, which is returned, and *divisor. The divisor must vary
-   along fewer axes than the map. Any other derivative is returned as it is, and *divisor is NULL. */
+/* If the derivative is "divisor == 0 ? 0 : e / divisor", returns e and sets *divisor. The divisor must vary along fewer
+   axes than the map. Otherwise returns the derivative, and sets *divisor to NULL. */
 static const struct expr *without_divisor(const struct reversal *x, const struct value *v,
                                           const struct expr *derivative, const struct expr **divisor)
 {

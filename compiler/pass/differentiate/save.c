@@ -1,11 +1,11 @@
 /* Saves numbers for each row, so that gradient programs need not recompute them. A row value is one number for each row
-   of the result.
+   of the result. Two kinds are saved:
    - Saved rows: row values that depend on a sum over a sequence, but not on `out` or `dout`. An example is the
      logarithm of a row's sum of weights. The forward program stores them.
    - Row sums: row values that depend on `out` or `dout` and on a sum over the elements of a row, but not on a sum over
      a sequence. An example is the inner product of a row of `out` and of `dout`. A program before the gradients
      computes them.
-   Only values at the end of a chain are stored: at least one user of a stored value is not of the same kind. */
+   If only row values of the same kind use a row value, it is not stored. */
 #include "differentiate.h"
 
 /* Marks v and all values that it depends on. */
@@ -33,7 +33,7 @@ static bool sums_sequence(const struct graph *g, const struct value *v)
    - sums: the value depends on a sum over a sequence.
    - reduces: the value depends on any sum.
    - row: the value is a row value. reversal_save_rows then clears this for row values of the wrong kind.
-   - taken: `row` is set for the value, and not for one of the needed values that use it. */
+   - taken: the value is stored. `row` is set for it, but not for at least one needed value that uses it. */
 struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken;
 };

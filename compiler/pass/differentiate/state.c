@@ -74,9 +74,8 @@ static const struct expr *in_chunks(const struct reversal *x, const struct expr 
     return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
 }
 
-/* Rewrites the region of a state S[c] as the region of A[c]. Example: j < c * length becomes c < query.
-   - In the region of S, c is the query's chunk and j is a key.
-   - In the result, `query` is the query's chunk, and c is the key's chunk.
+/* The region of state S[c] contains pairs of a key j and the chunk c of a query. Returns the region of A[c], which
+   contains pairs of a query's chunk, `query`, and the chunk c of a key. For example, j < c * length becomes c < query.
    Returns NULL if the region does not consist of whole chunks. */
 static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s,
                                        const struct expr *query)
@@ -100,10 +99,10 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
 
 /* ---- the rule ---- */
 
-/* Returns a reference to operand r of the state, as a value over keys without the axis of chunks. If r is a map over
-   chunks, such as features relative to the end of a chunk, the result is a copy of the map. The copy is for the chunk
-   after the key's chunk, because S of that chunk is the first S with this key. *map is the number of the copy; -1:
-   there is none. */
+/* Returns a reference to operand r of the state, as a value over keys without the axis of chunks. Operand r can be a
+   map over chunks, such as features relative to the end of a chunk. Then the result refers to a copy of this map for
+   the chunk after the key's chunk, because S of that chunk is the first S with this key. *map is the number of the
+   copy, or -1. */
 static struct ref as_taken_in(struct reversal *x, const struct ref *r, const struct carried *s, int *map)
 {
     const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
@@ -123,8 +122,8 @@ static struct ref as_taken_in(struct reversal *x, const struct ref *r, const str
     return graph_ref(x->g, *map, NULL);
 }
 
-/* Makes A, the sum over the queries of later chunks, for one use `read` of the state. Returns the number of the value,
-   or -1 after an error. */
+/* Makes A, the sum over the queries of later chunks, for one use `read` of the state. Returns the number of value A, or
+   -1 after an error. */
 static int state_after(struct reversal *x, const struct value *state, const struct state_gather *read,
                        const struct carried *s)
 {

@@ -1,7 +1,7 @@
 /* Computes two groups of gradients in one sweep over the pairs (i, j), so that the weights are recomputed only once.
    - Example: dq has queries in the lanes and sums over keys; dk and dv have keys in the lanes and sum over queries.
-   - Group B keeps its loops. Group A, whose lanes are the stream of B, joins if it needs only sums of weight times
-     vector, such as the sum over j of w[i][j] * k[j].
+   - Group B keeps its loops. Group A, whose lanes are the stream of B, joins B. This is possible if A needs only sums
+     of weight times vector, such as the sum over j of w[i][j] * k[j].
    - The loops of B also compute these sums: as sums over the lanes, with a vector for each point of the stream.
    - A separate program, c->gradients.from_sums, computes the gradients of A from the sums, row by row. */
 #include "differentiate.h"
@@ -139,7 +139,7 @@ int reversal_join_groups(struct compilation *c, int *of, int groups)
 const char *knob_sweep(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->quadratic || !x->quadratic->gradients.from_sums)
-        return "no two of its gradients can share a sweep over the pairs";
+        return "it has no two gradients that one sweep over the pairs of query and key can compute";
     knob_set_values(knob, 1, 1, (const int64_t[]){0});
     return NULL;
 }

@@ -23,10 +23,11 @@ enum {
 struct total {
     int value;
     int lane;            /* the sequence that is divided into slices */
-    uint32_t rows, kept; /* as bits: the run-time axes of the rows, and those of them that the sum of a slice keeps */
+    uint32_t rows, kept; /* as bits: `rows` has the run-time axes of the rows; `kept` has the axes in `rows` that the
+                            sum of a slice keeps */
     bool number;         /* the total is a single number: it has no constant axis */
     int slices, partial; /* the axis of the slices, and the value that holds the sum of each slice */
-    const char *name;    /* of the output with the sums of slices: partial_n */
+    const char *name;    /* the name of the output with the sums of slices: partial_n */
 };
 
 struct splitting {
@@ -73,12 +74,12 @@ bool reversal_is_total(const struct module *m, const struct value *v)
            reversal_sequences(m, reversal_summed(v));
 }
 
-/* Reports once that a gradient with respect to a parameter that is `what` is not compiled yet. */
+/* Reports once that a gradient with respect to a parameter is not compiled yet if it is `what`. */
 static void fail(struct splitting *x, const char *what)
 {
     if (!x->failed)
         diagnostics_error(x->c->diagnostics, (struct position){0, 0},
-                          "a gradient with respect to a parameter that is %s is not compiled yet", what);
+                          "a gradient with respect to a parameter is not compiled yet if it is %s", what);
     x->failed = true;
 }
 
@@ -100,8 +101,8 @@ static int find_total(const struct splitting *x, int v)
     return found < x->totals ? found : -1;
 }
 
-/* Adds the totals that a value depends on to x->total, each once. The search ends at totals: a total that depends on
-   another total is an error. */
+/* Finds the totals that a value depends on, and adds each of them once to x->total. The search ends at totals. It is an
+   error if a total depends on another total. */
 static void collect(struct splitting *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -130,8 +131,8 @@ static void collect(struct splitting *x, int number)
     if (!x->failed) x->total[x->totals++] = t;
 }
 
-/* Sets the axis of slices of total t. All totals over the same rows get the same slices and the same kept axes, so that
-   they can share loops. */
+/* Sets the axis of slices of total t. Totals can share loops if they have the same slices and the same kept axes. So
+   all totals over the same rows get equal ones. */
 static void share_out(struct splitting *x, struct total *t)
 {
     int64_t bytes = 0, count;
@@ -163,8 +164,8 @@ static int axis_of_one(struct module *m)
     return found >= 0 ? found : module_axis(m, "one", SIZE_CONSTANT, 1);
 }
 
-/* Returns operand r, set to 0 for rows outside the region `where`. A weight of 0 is not enough there, because such rows
-   can hold NaN or infinity. Returns r itself if it has no axis of rows, `lane`. */
+/* Returns operand r, set to 0 for rows outside the region `where`. Multiplying by a weight of 0 is not enough, because
+   such rows can hold NaN or infinity. Returns r itself if r does not have `lane`, the axis of rows. */
 static struct ref selected(struct splitting *x, const struct ref *r, const struct expr *where, int lane)
 {
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
@@ -180,7 +181,7 @@ static struct ref selected(struct splitting *x, const struct ref *r, const struc
     return graph_ref(x->g, x->g->values - 1, NULL);
 }
 
-/* Makes the value that holds the sum of each slice of a total; returns its number. Its region is
+/* Makes the value that holds the sum of each slice of a total, and returns its number. The region of this value is
    slice == (number of the row) / (rows in a slice). */
 static int partial_of(struct splitting *x, const struct total *t)
 {
@@ -234,9 +235,9 @@ static bool gets_axis_of_one(const struct splitting *x, int number)
     return x->from_total[number] && !constant;
 }
 
-/* Returns the counterpart of a value in the graph `to`, which adds the slices. Makes it if necessary: a total becomes
-   the sum of an input over its slices, and any other value is copied. made[v] is 1 + the number of the counterpart of
-   v; 0: not made yet. */
+/* Returns the counterpart of a value in the graph `to`, which adds the slices. Makes the counterpart if necessary: a
+   total becomes the sum of an input over its slices, and any other value is copied. made[v] is 1 + the number of the
+   counterpart of v; 0: not made yet. */
 static int taken_over(struct splitting *x, struct graph *to, int number, int *made)
 {
     if (made[number]) return made[number] - 1;

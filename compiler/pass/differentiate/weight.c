@@ -1,8 +1,8 @@
-/* Two questions about weights, for the rules of reverse mode:
+/* Answers two questions about weights, for the rules of reverse mode:
    - Which weights can be divided by their row's sum without overflow? exp(x) / sum is computed as exp(x - log(sum)),
      and x^p / sum as (x / sum^(1/p))^p.
    - Which maxima cancel in the output? In exp(x - M) / sum over j of exp(x[j] - M), the gradient with respect to M is
-     0. It is left out, because its terms would only cancel up to rounding. */
+     0. The pass leaves this gradient out, because rounding errors would keep its terms from cancelling exactly. */
 #include "differentiate.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
@@ -28,7 +28,7 @@ static const struct expr *exponential_factor(const struct expr *e)
     return NULL;
 }
 
-/* Whether the exponent of a weight v has the form x - M, where M is a maximum. It cannot overflow then. */
+/* Whether the exponent of a weight v has the form x - M, where M is a maximum. Such an exponent cannot overflow. */
 static bool is_bounded(const struct reversal *x, const struct value *v, const struct expr *exponent)
 {
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
@@ -36,8 +36,9 @@ static bool is_bounded(const struct reversal *x, const struct value *v, const st
     return shift->op == GRAPH_REDUCE && shift->fold == FOLD_MAX;
 }
 
-/* Returns the power that is a factor of the weight and may overflow (overflowing_power). Its `whole` is NULL if there
-   is none, in the linear form, and if the map of the weight has no room for the operands of normalise_power. */
+/* Returns the power that is a factor of the weight and may overflow (overflowing_power). Its member `whole` is NULL in
+   three cases: there is no such power; the form is linear; the map of the weight has no room for the operands of
+   normalise_power. */
 static struct power_factor power_factor(const struct reversal *x, const struct value *weight)
 {
     const bool room = weight->operands + 3 <= MAX_OPERANDS; /* for a divisor, a sign and a gradient */
@@ -107,8 +108,8 @@ static const struct expr *sign_of(struct module *m, const struct expr *e)
                      expr_real(m, 1));
 }
 
-/* normalise_weight for a weight with a power x^p. Multiplies x by sum^(-1/p). If the sum may be negative, the root is
-   that of its absolute value: an odd power gets the sign with its base, and an even power is multiplied by the sign. */
+/* Does the work of normalise_weight for a weight with a power x^p: multiplies x by |sum|^(-1/p). If the sum may be
+   negative, an odd power gets the sum's sign through its base. An even power is multiplied by the sign. */
 static struct normalised normalise_power(struct reversal *x, int weight, int by)
 {
     struct module *m = x->m;

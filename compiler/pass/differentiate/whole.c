@@ -1,9 +1,9 @@
-/* Splits off the totals that rows or other totals depend on.
+/* Splits off each total that rows or other totals use.
    - Examples: keys projected along their sequence, and the state of all keys if features of queries have learned
      parameters.
    - One loop over the rows cannot compute such a total and also the rows that use it. So each such total becomes an
      output, whole_n, and its users read an input of this name instead.
-   - Then no program has a total that its own rows or totals depend on.
+   - After that, no program uses a total in its own rows or in its other totals.
    - Programs run in the order of the outputs, so an output follows all outputs that it depends on. */
 #include "differentiate.h"
 
@@ -14,8 +14,8 @@ struct wholes {
     /* For each value: */
     bool *total;     /* whether it is a total */
     bool *used;      /* whether rows or other totals depend on it */
-    int *depth;      /* the number of totals in the longest chain of totals that it depends on */
-    uint32_t *heads; /* the axes, as bits, of heads and batches of the totals that it depends on */
+    int *depth;      /* the number of totals in the longest chain of dependent totals that it depends on */
+    uint32_t *heads; /* as bits: the axes of heads and batches that those totals have on which it depends */
 
     int deepest; /* the maximum depth of a total */
     bool failed;
@@ -44,8 +44,8 @@ static void find_totals(struct wholes *x)
     }
 }
 
-/* Whether one loop over the rows is not enough. This is so if a total depends on another total, or if an output with
-   rows sums over heads that have separate totals. */
+/* Whether one loop over the rows is not enough. There are two such cases: a total depends on another total; or an
+   output with rows sums over heads that have separate totals. */
 static bool needs_parts(const struct wholes *x)
 {
     bool needs = x->deepest > 0;

@@ -3,12 +3,14 @@
      one query in each vector lane. The other loops take one index at a time.
    - One more run-time axis, the keys, is summed over. It becomes an inner loop over tiles of keys.
    - A value of the graph becomes a tile, and a statement that computes the tile. The statement is before the loop over
-     keys if the value does not depend on keys, inside if it varies along keys, and after if it needs sums over keys.
+     keys if the value does not depend on keys. It is inside if the value varies along keys, and after the loop if the
+     value needs sums over keys.
    States, which are sums over keys that do not depend on queries, are summed in chunks of keys:
    - Chunks are counted from key 0. A window is a number of consecutive chunks.
    - Threads sum the chunks of a window in parallel. The sum of a chunk starts at zero and is stored in the chunk's
      slot.
-   - Then the slots are folded, in order, into the carried tile, which all threads share. One thread folds each element.
+   - Then the slots are folded (added), in order, into the carried tile, which all threads share. One thread folds each
+     element.
    - If queries read the state before their chunk, the fold puts this state into the chunk's slot. Then the queries of
      the window's chunks run in parallel.
    - So the bits of a result depend neither on the number of threads nor on the size of a window. */
@@ -59,15 +61,15 @@ static bool find_axes(struct lowering *x)
     return !wrong;
 }
 
-/* Returns the position from a chunk's number, max(position, 0) / length. If length is 1, the number is
-   max(position, 0). */
+/* `number` is the number of a chunk: max(position, 0) / length, or max(position, 0) if the length is 1. Returns the
+   position. */
 static const struct expr *position_in(const struct expr *number)
 {
     return (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0];
 }
 
-/* Sets x->after if v is a state of later chunks. The region of such a state is chunk < N, or
-   N - reach <= chunk && chunk < N. N is the number of the chunk that the summed element belongs to. */
+/* Sets x->after if v is a state of later chunks. The region of such a state is chunk < N, or N - reach <= chunk &&
+   chunk < N. N is the number of the chunk with the summed element. */
 static void find_direction(struct lowering *x, const struct value *v)
 {
     const struct expr *where = v->where;
@@ -137,7 +139,7 @@ static bool classify(struct lowering *x)
     return true;
 }
 
-/* Lowers a graph whose outputs can share loops; the loops are appended at *at. */
+/* Appends at *at the loops for a graph whose outputs can share loops. */
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
     struct arena *arena = g->module->arena;

@@ -11,8 +11,8 @@ const struct expr *lower_chunk_number(const struct lowering *x, const struct exp
     return expr_make(x->m, EXPR_SUB, last, place, NULL);
 }
 
-/* Replaces the formula for the number of a query's chunk, in statement s and the statements after it and inside. The
-   index of the loop over chunks takes its place, because the loops visit queries chunk by chunk. */
+/* In statement s, and in the statements after it and inside, replaces the formula for the number of a query's chunk.
+   The loops visit queries chunk by chunk, so the index of the loop over chunks is this number. */
 static void name_chunks(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = lower_chunk_number(x, expr_leaf(x->m, EXPR_INDEX, x->chunk));
@@ -67,7 +67,7 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
         struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tiling.tile_q : 1);
         loop->parallel = parallel;
         for (int v = 0; v < x->g->values && axis == x->lane; v++) loop->ordered |= x->lowered[v].stage == ACROSS;
-        if (first == *at) *at = inner; /* the caller's next statement follows the outermost loop */
+        if (first == *at) *at = inner; /* the next statement goes after the outermost loop */
         inner = &loop->body;
     }
     *inner = body;

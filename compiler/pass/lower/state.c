@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* Replaces the index of the chunk by the number of the next chunk, in statement s and the statements after it and
-   inside. The graph writes a state's terms for the chunk that reads the state. The loops sum the keys of chunk c for
-   the state that chunk c + 1 reads. */
+   inside. In the graph, a state's terms have the number of the chunk that reads the state. The loops sum the keys of
+   chunk c for the state that chunk c + 1 reads. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
@@ -18,7 +18,8 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     }
 }
 
-/* Returns 1 - keep, the share of a sum that decays in one chunk. For a select, each branch is subtracted from 1. */
+/* Returns 1 - keep, the share of a sum that is lost from one chunk to the next. For a select, each branch is subtracted
+   from 1. */
 static const struct expr *lost(struct module *m, const struct expr *keep)
 {
     if (keep->op == EXPR_SELECT)
@@ -39,8 +40,8 @@ static const char *name_like(const struct lowering *x, const char *word, const s
 /* Makes the statements that fold one slot of a state: carried = keep * carried + slot. If queries read the state before
    their chunk, the old value of `carried` then replaces the slot.
    - Sums relative to a running maximum are rescaled when the maximum grows.
-   - If `keep` is at least 1/2, the statement is carried += slot - (1 - keep) * carried. In f32, keep = 1 - 2^-20 itself
-     has an error of a few percent of 2^-20, and the error would be repeated for every chunk. */
+   - If `keep` is at least 1/2, the statement is carried += slot - (1 - keep) * carried. Example: in f32, rounding keep
+     = 1 - 2^-20 changes 1 - keep by a few percent. This error would be repeated for every chunk. */
 static void fold_state(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];
@@ -78,7 +79,8 @@ static void fold_state(struct lowering *x, int number)
         keep = expr_replace(x->m, keep, chunk, lower_chunk_number(x, next));
     }
     if (keep && keep->op == EXPR_SELECT &&
-        expr_is_real(keep->arg[2], 0)) { /* select 0 instead of multiplying by 0, which would keep infinity and NaN */
+        expr_is_real(keep->arg[2], 0)) { /* select 0 for a lost state: multiplying infinity or NaN by 0 would not give
+                                            0 */
         goes_on = keep->arg[0];
         keep = keep->arg[1];
     }
@@ -117,8 +119,9 @@ static void fold_state(struct lowering *x, int number)
         s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
 }
 
-/* Returns the reach of a state, which is read from its region: the number of chunks that the state covers. They are the
-   last chunks before a query's own (x->after: the first chunks after a key's own). 0: all such chunks. */
+/* Returns the reach of a state: the number of chunks that it covers. These are the last chunks before a query's own, or
+   if x->after, the first chunks after a key's own. Returns 0 if the state covers all such chunks. The reach follows
+   from the state's region. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)
 {
     if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;
@@ -132,9 +135,9 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
     return -first->integer / x->m->axis[x->chunk].extent;
 }
 
-/* Makes the statements that fold one slot of a state that covers only the last `reach` chunks. A ring holds the sums of
-   these chunks. For every chunk, all sums in the ring are added up again, because subtracting a chunk that leaves the
-   ring would not be exact. */
+/* Makes the statements that fold one slot of a state that covers only the last `reach` chunks. A ring stores the sums
+   of these chunks. For every chunk, all sums in the ring are added up again. Subtracting the chunk that leaves the ring
+   would not be exact. */
 static void fold_recent(struct lowering *x, int number, int64_t reach)
 {
     const struct value *v = &x->g->value[number];
@@ -181,7 +184,7 @@ static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct 
     loop->body = body;
 }
 
-/* Handles all states whose first axis, after the axis of slots, is `axis`. At *begin, makes the loop that sets the
+/* Handles all states with `axis` as their first axis after the axis of slots. At *begin, makes the loop that sets the
    carried tiles to their initial values. At *fold, makes the loop that folds the slots of a window. Returns false if
    there are no such states. */
 static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
@@ -208,8 +211,9 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     return true;
 }
 
-/* Handles the sums over a slice's rows whose first axis, after the axis of slots, is `axis`. The slice is a head. Each
-   chunk of queries has a slot. The statements at *fold add the slots to the carried tile in the order of the chunks. */
+/* Handles the sums over a slice's rows with `axis` as their first axis after the axis of slots. The slice is a head.
+   Each chunk of queries has a slot. The statements at *fold add the slots to the carried tile in the order of the
+   chunks. */
 static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
 {
     struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
@@ -238,8 +242,8 @@ static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struc
     states_loop(x, fold, axis, first);
 }
 
-/* Copies carried tiles to outputs: sums over a slice's rows if `of_slices`, states otherwise. The copies are in a
-   parallel loop over the same axis as the fold, so each thread copies the elements that it folded. */
+/* Copies carried tiles to outputs: if `of_slices`, the sums over a slice's rows; otherwise the states. The copies are
+   in a parallel loop over the same axis as the fold, so each thread copies the elements that it folded. */
 static void copy_states(struct lowering *x, bool of_slices, struct stmt ***leave)
 {
     struct stmt *all = NULL, **at = &all;
@@ -279,13 +283,14 @@ void lower_states(struct lowering *x, struct stmt **at)
     struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **begin = lower_new_list(x),
                 **fold = lower_new_list(x);
     const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
-    for (int v = 0; v < x->g->values; v++) { /* a state needs a constant axis, along which threads divide it */
+    for (int v = 0; v < x->g->values; v++) { /* a state needs a constant axis, because threads divide the state along
+                                                it */
         const struct value *state = &x->g->value[v];
         bool cut = x->lowered[v].stage != STATE;
         for (int k = 0; k < state->rank; k++) cut |= !lower_run_time(x, state->axes[k]);
         if (cut) continue;
         diagnostics_error(x->c->diagnostics, (struct position){0, 0},
-                          "a sum over keys that is one number is not compiled yet");
+                          "a sum over keys whose result is a single number is not compiled yet");
         return;
     }
     for (int k = 0; k < out->rank; k++) { /* loops over the axes of heads that all states, or sums of slices, have */

@@ -1,5 +1,5 @@
-/* Computes sums over the lanes in the loops that sum over the stream. Example: with queries i in the lanes and keys j
-   in the stream, the sum over i of w[i][j] * dout[i] is one vector for each key.
+/* Some outputs sum over the lanes, while other outputs sum over the stream in the same loops. Example: with queries i
+   in the lanes and keys j in the stream, the sum over i of w[i][j] * dout[i] is one vector for each key.
    - Each tile of lanes adds its terms to the sums of all keys. So the loop over tiles of lanes runs in order.
    - The first iteration of that loop sets the sums to 0. */
 #include "lower.h"
@@ -43,8 +43,8 @@ void lower_begin_across(struct lowering *x)
     }
 }
 
-/* The product adds the sum over the lanes of pairs[j][i] * vectors[i][e] to the array of sums, for keys j and elements
-   e of a vector. */
+/* Makes the product. It adds the sum over the lanes i of pairs[j][i] * vectors[i][e] to the array of sums, for each key
+   j and each element e of a vector. */
 void lower_across(struct lowering *x, int number)
 {
     const struct value *v = &x->g->value[number];

@@ -27,9 +27,9 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
     return s;
 }
 
-/* Whether the statements that are being made read v, a map over keys, only to sum a state along the state's last axis.
-   The keys are then the first axis of the tile, as in an array of the caller, so that the state's last axis is in the
-   vector lanes. */
+/* Whether v is a map over keys, and all its users among the needed statements sum it into states, along the states'
+   last axis. Then the keys are the first axis of v's tile, as in an array of the caller. The states' last axis is the
+   tile's last axis, and so in the vector lanes. */
 static bool lanes_of_states(const struct lowering *x, const struct value *v)
 {
     bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
@@ -73,7 +73,7 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
     return loops_array(x->l, a);
 }
 
-/* Whether the output `name` is stored in the type of sums, because c->gradients.totals adds its elements. */
+/* Whether the output `name` is stored in the type of sums. This is so if c->gradients.totals adds its elements. */
 static bool is_left(const struct lowering *x, const char *name)
 {
     const struct graph *totals = x->c->gradients.totals;
@@ -97,7 +97,7 @@ int lower_output(struct lowering *x, int o)
     return loops_array(x->l, a);
 }
 
-/* Whether a contract that is a state, or varies along queries and keys, has v as an operand. Then v holds features. */
+/* Whether v holds features: it is an operand of a contract that is a state, or that varies along queries and keys. */
 static bool is_multiplied(const struct lowering *x, const struct value *v)
 {
     for (int w = 0; w < x->g->values; w++) {

@@ -1,11 +1,12 @@
-/* Makes the statements that compute each value of the graph: maps, and sums, which are contracts and reductions. */
+/* Makes the statements that compute each value of the graph. A value is a map or a sum; sums are contracts and
+   reductions. */
 #include "lower.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Finds the axes that v sums over inside its statement, not in loops around the statement. The axis of lanes comes
-   last. Returns the number of axes. */
+/* Finds the axes that v sums over inside its statement. Axes with a loop around the statement do not count. The axis of
+   lanes comes last. Returns the number of axes. */
 static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
@@ -41,14 +42,14 @@ struct sum {
     int rank, axes[MAX_RANK];    /* the axes of the result's tile, without the axis of slots */
     int count, summed[MAX_AXES]; /* the axes that the statement sums over */
     bool state, maximum;
-    bool over_outer;      /* it sums over outer axes only */
-    bool of_slice;        /* it sums over the rows of a slice */
-    bool streamed;        /* it sums over the keys of the loop, so each iteration adds a tile of keys */
-    bool one_tile;        /* it is a state whose chunks are one tile of keys, so it is set and not added to */
-    bool many_terms;      /* it sums over many keys or rows, so it is compensated */
+    bool over_outer;      /* sums over outer axes only */
+    bool of_slice;        /* sums over the rows of a slice */
+    bool streamed;        /* sums over the keys of the loop; each iteration adds a tile of keys */
+    bool one_tile;        /* a state whose chunks have one tile of keys; its statement sets the sum, and need not add */
+    bool many_terms;      /* sums over many keys or rows, so the sum is compensated */
     struct stmt ***at;    /* the list for the statement that sums */
     struct stmt ***begin; /* the list for the statement that sets the initial value, if iterations add to the sum */
-    int rescale;          /* the array with the factor that rescales the sum so far; -1: none */
+    int rescale;          /* the array with the factor that rescales the sum when the running maximum grows; -1: none */
 };
 
 static struct sum describe_sum(struct lowering *x, int number)
@@ -107,8 +108,8 @@ static void rescale_sum(struct lowering *x, const struct sum *s, int compensatio
     if (compensation) lower_rescale(x, s->at, s->rank, s->axes, compensation - 1, s->rescale);
 }
 
-/* Tests whether the sum is a matrix product: result[row][lane] = sum over k of a[row][k] * b[k][lane]. Returns the
-   operand that is `a`, 0 or 1; -1: the sum is no such product. */
+/* A matrix product is result[row][lane] = sum over k of a[row][k] * b[k][lane]. If the sum has this form, returns the
+   number of the operand `a`, 0 or 1. Otherwise returns -1. */
 static int operand_of_rows(const struct lowering *x, const struct sum *s)
 {
     if (s->v->op != GRAPH_CONTRACT || s->rank != 2 || s->count != 1) return -1;
@@ -121,7 +122,7 @@ static int operand_of_rows(const struct lowering *x, const struct sum *s)
     return rows;
 }
 
-/* Makes the statement of a matrix product. `rows` is the operand that has the rows (operand_of_rows). */
+/* Makes the statement of a matrix product. Operand number `rows` is `a` of operand_of_rows. */
 static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 {
     const struct value *v = sum->v;
@@ -178,8 +179,8 @@ static void make_rescale(struct lowering *x, const struct sum *sum, int old)
 
 /* Makes the MAP statement that adds the terms to the tile of the sum, or takes their maximum.
    - Loops over summed axes are inside loops over the result's axes, so that a sum stays in a register.
-   - The innermost axis is in the vector lanes: the last axis of the result if it is a sequence. For states, sums of
-     slices and single numbers, it is the last summed axis.
+   - The innermost axis is in the vector lanes. It is the last axis of the result if that is a sequence. For states,
+     sums of slices and single numbers, it is the last summed axis.
    - If the operand is an inlined map, the statement computes the map for each term. */
 static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
 {
@@ -207,8 +208,8 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
                                       expr_real(x->m, sum->maximum ? -INFINITY : 0));
 }
 
-/* Makes the statements of a sum or maximum that is no matrix product. `running`: the value is a running maximum, so
-   this also makes the factor that rescales sums. */
+/* Makes the statements of a sum or maximum that is not a matrix product. `running`: the value is a running maximum, so
+   the statements also compute the factor that rescales sums. */
 static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
 {
     const struct value *v = sum->v;
@@ -248,7 +249,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
     if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = x->m->dtype;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     if (v->integers) a.dtype = DTYPE_I32;
-    for (int k = 0; k < x->l->arrays; k++) /* the loops of another group of outputs may have made it */
+    for (int k = 0; k < x->l->arrays; k++) /* the loops of another group of outputs may have made the array */
         if (x->l->array[k].kind == kind && strcmp(x->l->array[k].name, v->name) == 0) {
             x->lowered[number].array = k;
             return;

@@ -1,5 +1,6 @@
 /* Finds the features of a weight, in two steps. separate_find turns the weight's expression into a tree of struct node.
-   separate_feature_map turns the tree into a map for each side, whose last axis counts the features. */
+   From the tree, separate_feature_map makes the map of each side (query and key). The map's last axis counts the
+   features. */
 #include "separate.h"
 #include "../../analysis/analysis.h"
 
@@ -107,8 +108,8 @@ const struct node *separate_too_many(struct separation *x)
     return separate_none(x, arena_printf(x->m->arena, "it would have more than %d features", MAX_FEATURES));
 }
 
-/* Returns the tree of e, an exponential or power that depends on query and key: base^(i - j), times a factor of each
-   side. Adds e to x->decay. Returns NULL after separate_none if e has no such form. */
+/* Returns the tree of e, an exponential or power that depends on query and key. The tree is base^(i - j), times a
+   factor of each side. Adds e to x->decay. Returns NULL after separate_none if e does not have this form. */
 static const struct node *decay(struct separation *x, const struct expr *e)
 {
     struct decay found;
@@ -141,7 +142,8 @@ static const char *as_written(struct arena *arena, enum expr_op op)
     return arena_printf(arena, "%s%s(…)", prefixed ? "f" : "", expr_name(op));
 }
 
-/* Returns the tree of the quotient e. `a` is the tree of the dividend; NULL: it has none, which has been reported. */
+/* Returns the tree of the quotient e. `a` is the tree of the dividend. If `a` is NULL, the dividend has no features,
+   which has been reported already. */
 static const struct node *quotient(struct separation *x, const struct expr *e, const struct node *a)
 {
     if (separate_uses_axis(x, e->arg[1], x->lane) && separate_uses_axis(x, e->arg[1], x->stream)) {
@@ -157,7 +159,7 @@ static const struct node *quotient(struct separation *x, const struct expr *e, c
     return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
 }
 
-/* After a term without features, the search goes on with the other terms, so that the user sees all reasons at once. */
+/* If a term has no features, the search continues with the other terms, so that the user sees all reasons at once. */
 const struct node *separate_find(struct separation *x, const struct expr *e)
 {
     bool query = separate_uses_axis(x, e, x->lane), key = separate_uses_axis(x, e, x->stream);
@@ -208,8 +210,8 @@ static const struct expr *operand_of(struct separation *x, enum side side, const
     return expr_leaf(x->m, EXPR_OPERAND, k);
 }
 
-/* Returns the expression of feature number f for one side of tree n. f is an integer expression, from 0 to
-   n->features - 1. NULL: the side's map would have too many operands. */
+/* Returns the expression of feature number f for one side of tree n. f is an integer expression, from 0 to n->features
+   - 1. Returns NULL if the side's map would have too many operands. */
 static const struct expr *feature(struct separation *x, const struct node *n, enum side side, const struct expr *f)
 {
     switch (n->kind) {
@@ -256,9 +258,9 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         return a && b ? separate_make(x, EXPR_MUL, a, b) : NULL;
     }
     case NODE_SQUARE: {
-        /* Feature f = t * n + k is the product of elements k and (k + t) mod n. For t = 0, it is a square. All other
-           products occur twice in a * a, so the query's side is doubled. If n is even, t = n/2 gives each pair twice;
-           the features end in the middle of t = n/2. */
+        /* Feature f = t * n + k is the product of elements k and (k + t) mod n. For t = 0 it is a square. All other
+           products occur twice in a * a, so the query's side is doubled. If n is even, t = n/2 would give each pair
+           twice, so the features end in the middle of t = n/2. */
         const struct expr *count = expr_int(x->m, n->a->features), *t = separate_make(x, EXPR_DIV, f, count),
                           *first = separate_make(x, EXPR_MOD, f, count);
         const struct expr *a = feature(x, n->a, side, first),

@@ -1,15 +1,15 @@
-/* Finds finite features and rewrites sums over keys with them. If the weight of query i and key j is an inner product
-   of features, w(i, j) = <f(i), g(j)>, then the sum over j of w(i, j) * v[j] is f(i) times the state, the sum over j of
-   g(j) * v[j]. The state is computed once for all queries, so the cost is linear in the number of keys. The features
-   follow from the weight's expression:
+/* Finds finite features and rewrites sums over keys with them. Let the weight of query i and key j be an inner product
+   of features, w(i, j) = <f(i), g(j)>. Then the sum over j of w(i, j) * v[j] is f(i) times the state, which is the sum
+   over j of g(j) * v[j]. The state is computed once for all queries, so the cost is linear in the number of keys. The
+   features follow from the weight's expression:
    - <a[i], b[j]>: the features are a[i] and b[j].
    - x + y: the features of x, followed by the features of y.
    - x * y: each feature of x times each feature of y (tensor product).
-   - x * x: the products of two features of x. Of two equal products only one is kept, and it is doubled on one side. If
-     x has n features, these are the products of features k and (k + t) mod n for t = 0 to n / 2.
+   - x * x: the products of two features of x. Of two equal products, the first is doubled on one side, and the second
+     is left out. If x has n features, these are the products of features k and (k + t) mod n for t = 0 to n / 2.
    - A factor that depends on i alone, or on j alone, multiplies the features of that side.
-   - base^(i - j): the features are base^(i - e) and base^(e - j), where e is the last key before i's chunk. Thus the
-     exponents are small and the factors at most 1.
+   - base^(i - j): the features are base^(i - e) and base^(e - j), where e is the last key before i's chunk. The
+     exponents are then small, and the factors at most 1.
    The region of the sum decides which keys a state covers:
    - If all queries see the same keys, the state is one sum over these keys.
    - If query i sees the keys up to a(i), the state is carried from chunk to chunk. It covers the chunks before the
@@ -22,9 +22,9 @@
 #include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
 
-/* Estimated costs in FLOPs, to choose the length of chunks:
-   - A_MAP: of the map from an inner product to a weight, for each pair within a chunk
-   - A_FUNCTION: of a feature that is an exponential */
+/* Estimated costs in FLOPs, for choosing the length of chunks:
+   - A_MAP: the map from an inner product to a weight, for one pair within a chunk
+   - A_FUNCTION: a feature that is an exponential */
 static const double A_MAP = 16, A_FUNCTION = 24;
 
 /* ---- the regions ---- */
@@ -50,9 +50,9 @@ struct plan {
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
 
-/* The features of a key are 0 if its id is not the id of the state. But 0 times infinity or NaN would still spoil the
-   state. So this makes a copy of `other`, the second factor of the sum, that is 0 for such keys. Returns the copy's
-   number. */
+/* With ids, the features of a key are 0 if the key's id is not the id of the state. If `other`, the second factor of
+   the sum, is infinity or NaN for such a key, 0 * other would still spoil the state. So this makes a copy of `other`
+   that is 0 for such keys. Returns the copy's number. */
 static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
@@ -64,9 +64,9 @@ static int of_last_id_too(struct separation *x, const struct ref *other, int64_t
     return x->weight++;
 }
 
-/* Makes the state for `sum`, which sums weight * other, or the weight alone. The state is the sum over keys of
-   features * other, or of the features alone. It covers the plan's region, or the keys before chunk c for each c.
-   Returns the state's number. */
+/* Makes the state for `sum`, which sums weight * other, or the weight alone. The state sums features * other, or the
+   features alone. It covers the keys in the plan's region; with chunks, the keys before chunk c for each c. Returns the
+   state's number. */
 static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis,
                     const struct plan *plan)
 {
@@ -103,7 +103,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
                 x, EXPR_AND, separate_make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
         }
         state.keep = separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
-        if (x->id[KEY]) { /* decay to 0 if another id begins between this chunk and the next */
+        if (x->id[KEY]) { /* 0 if another id begins between this chunk and the next */
             const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis),
                               *next = separate_make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
             const struct expr *goes_on = separate_same_id(x, separate_end_before(x, next, plan->chunk),
@@ -117,14 +117,15 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     return x->weight++;
 }
 
-/* Inserts v before value *at, and increases *at, so that it still names the same value. Returns the number of v. */
+/* Inserts v before value *at. Increases *at, because the value at *at has moved by one. Returns the number of v. */
 static int insert_before(struct graph *g, int *at, struct value v)
 {
     graph_insert(g, *at, v);
     return (*at)++;
 }
 
-/* Finds the users of the weight. Returns false unless all users are sums over keys with the same region, *where. */
+/* Finds the users of the weight. Returns true if all users are sums over keys with one common region, and sets *where
+   to this region. */
 static bool find_sums(const struct separation *x, struct plan *plan, const struct expr **where)
 {
     const struct graph *g = x->g;
@@ -169,7 +170,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
                              "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
                              "'prefix', 'block_window' or a combination of these") != NULL;
     if (x->id[KEY]) {
-        /* A state holds only the keys with the last id before its chunk. Ids never decrease, so these are all keys with
+        /* A state sums only the keys with the last id before its chunk. Ids never decrease, so these are all keys with
            the query's id, unless the chunk comes after the query. */
         if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
             return separate_none(x, "its mask lets a query see later keys that share its id, and no state can be "
@@ -179,7 +180,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
     return true;
 }
 
-/* Fills in the plan. Returns false if features cannot replace the weight; x->c->reason then says why. */
+/* Fills in the plan. Returns false if features cannot replace the weight; x->c->reason is then the reason. */
 static bool make_plan(struct separation *x, struct plan *plan)
 {
     const struct expr *where = NULL, *far = x->value->expr;

@@ -1,10 +1,10 @@
-/* Recognises the regions that states can cover, from their expressions: prefixes of the sequence, windows of blocks,
-   and keys with the same id as the query. A query sees the keys that are in the region with it. */
+/* Recognises regions that states can cover: prefixes of the sequence, windows of blocks, and keys with the same id as
+   the query. A query sees a key if the region contains the pair. */
 #include "separate.h"
 #include "../../analysis/analysis.h"
 
-/* Whether the condition `where` is "the query's id == the key's id". If so, sets x->id. Returns false if x->id is set
-   to different ids already. */
+/* Whether the condition `where` is "the query's id == the key's id". If so, sets x->id. Also returns false if x->id is
+   already set to different ids. */
 static bool id_region(struct separation *x, const struct expr *where)
 {
     const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
@@ -34,8 +34,8 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
     return known_difference(x->m, query, last, &distance) && distance >= 0;
 }
 
-/* Returns the last key that a query sees, as an expression over the index of the query. Returns NULL unless the query
-   sees all keys up to this key, and later queries see at least as many keys. */
+/* Returns the last key that a query sees, as an expression over the index of the query. The query must see all keys up
+   to this key, and later queries must see at least as many keys. Otherwise returns NULL. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
 {
     const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
@@ -54,8 +54,8 @@ static const struct expr *last_key(const struct separation *x, const struct expr
     return of_query || !expr_has(e, EXPR_INDEX) ? last : NULL;
 }
 
-/* Whether e is the number of the block that contains `position`: (position - position mod *of) / *of. If the length of
-   blocks *of is 0, any length fits, and *of is set to it. */
+/* Whether e is the number of the block that contains `position`, with blocks of *of keys: (position - position mod *of)
+   / *of. If *of is 0, any length is accepted and stored in *of. */
 static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
 {
     if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
@@ -109,7 +109,8 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
     return true;
 }
 
-/* Sets *distance to `key` minus the query's position. Returns false if this is not the same number for all queries. */
+/* If `key` minus the query's position is the same for all queries, sets *distance to this number. Otherwise returns
+   false. */
 static bool after_query(const struct separation *x, const struct expr *key, int64_t *distance)
 {
     int64_t of[2];
