@@ -430,7 +430,7 @@ struct ref reader_ref(struct reader *r)
         return ref;
     }
     if (!r->find(r->program, token_copy(r, 1), &ref)) {
-        reader_error(r, "there is nothing called '%.*s' before this", (int)r->length, r->token);
+        reader_error(r, "'%.*s' is not defined before this", (int)r->length, r->token);
         return ref;
     }
     reader_next(r);

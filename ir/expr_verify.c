@@ -21,9 +21,10 @@ uint32_t ref_axes(const struct ref *r)
 static const char *leaf_check(struct module *m, const struct expr *e, const struct allowed *allowed)
 {
     if (e->op == EXPR_OPERAND) {
-        if (allowed->operands == 0) return "an expression that may not read values reads one";
+        if (allowed->operands == 0) return "this expression must not read values";
         if (e->integer < 0 || e->integer >= allowed->operands)
-            return arena_printf(m->arena, "operand %lld of %d is read", (long long)e->integer, allowed->operands);
+            return arena_printf(m->arena, "operand number %lld does not exist; there are %d operands",
+                                (long long)e->integer, allowed->operands);
         return NULL;
     }
     if (e->op == EXPR_REAL || e->op == EXPR_INT) return NULL;
@@ -31,7 +32,7 @@ static const char *leaf_check(struct module *m, const struct expr *e, const stru
         return arena_printf(m->arena, "axis number %lld does not exist", (long long)e->integer);
     const char *name = m->axis[e->integer].name;
     if (e->op == EXPR_INDEX && !(allowed->index >> e->integer & 1))
-        return arena_printf(m->arena, "axis '%s' is not an axis here", name);
+        return arena_printf(m->arena, "axis '%s' cannot be used here", name);
     if ((e->op == EXPR_LO || e->op == EXPR_HI) && !allowed->ranges)
         return arena_printf(m->arena, "%s(%s) stands where there are no ranges", expr_name(e->op), name);
     return NULL;
@@ -42,9 +43,9 @@ const char *expr_check(struct module *m, const struct expr *e, const struct allo
     if (!e) return "an expression is missing";
     if ((int)e->op < 0 || e->op >= EXPR_OPS)
         return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
-    if (e->op == EXPR_DRAWN && (!e->draw || e->draw->count < 1)) return "it does not say what is drawn";
+    if (e->op == EXPR_DRAWN && (!e->draw || e->draw->count < 1)) return "a draw lacks its parameters";
     if ((e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) && !e->name)
-        return "it does not say what ids it reads";
+        return "an id expression does not name its parameter";
     int arity = expr_arity(e->op);
     if (arity == 0) return leaf_check(m, e, allowed);
     for (int k = 0; k < arity; k++) {
@@ -66,7 +67,7 @@ const char *where_check(struct module *m, const struct expr *e, const struct all
 
 const char *axes_check(struct module *m, int rank, const int *axes)
 {
-    if (rank < 0 || rank > MAX_RANK) return arena_printf(m->arena, "%d axes are not between 0 and %d", rank, MAX_RANK);
+    if (rank < 0 || rank > MAX_RANK) return arena_printf(m->arena, "it has %d axes; the maximum is %d", rank, MAX_RANK);
     for (int k = 0; k < rank; k++) {
         if (axes[k] < 0 || axes[k] >= m->axes) return arena_printf(m->arena, "axis number %d does not exist", axes[k]);
         for (int j = 0; j < k; j++)
@@ -77,8 +78,8 @@ const char *axes_check(struct module *m, int rank, const int *axes)
 
 const char *module_check(struct module *m)
 {
-    if (!name_is_plain(m->name)) return "the program's name is not letters, digits, '_' and '.'";
-    if (m->dtype == DTYPE_I32) return "a program does not compute in i32";
+    if (!name_is_plain(m->name)) return "the program's name must have only letters, digits, '_' and '.'";
+    if (m->dtype == DTYPE_I32) return "a program cannot compute in i32";
     if (m->axes > MAX_AXES) return "too many axes";
     for (int a = 0; a < m->axes; a++) {
         const char *name = m->axis[a].name;
@@ -86,7 +87,7 @@ const char *module_check(struct module *m)
             return arena_printf(m->arena, "'%s' cannot name an axis", name ? name : "");
         if (module_find_axis(m, name) != a) return arena_printf(m->arena, "two axes are called '%s'", name);
         if (axis_is_whole(&m->axis[a]) && m->axis[a].extent < 1)
-            return arena_printf(m->arena, "axis '%s' has no positive extent", name);
+            return arena_printf(m->arena, "the extent of axis '%s' must be at least 1", name);
     }
     return NULL;
 }

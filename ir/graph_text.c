@@ -106,7 +106,7 @@ static enum graph_op op(struct reader *r)
 {
     for (int k = 0; k < OPS; k++)
         if (reader_take(r, op_name[k])) return (enum graph_op)k;
-    reader_error(r, "'%.*s' is no operation of a graph", (int)r->length, r->token);
+    reader_error(r, "'%.*s' is not an operation of a graph", (int)r->length, r->token);
     return GRAPH_INPUT;
 }
 

@@ -52,10 +52,10 @@ static const char *named_check(const struct graph *g, int number)
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
     if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->rank != 2 ||
                         m->axis[v->axes[0]].source != SIZE_BATCH || m->axis[v->axes[1]].source != SIZE_N_K))
-        return "integers must be a parameter over the batches and the keys";
+        return "ids must be a parameter with the axes batch and n_k";
     if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
-        return "sums are an input whose last axis is constant";
-    if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features have two axes";
+        return "only an input with a constant last axis can have 'sums'";
+    if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features must have two axes";
     return v->op == GRAPH_TABLE || v->origin != ORIGIN_LEARNED ? constant_check(g, v) : NULL;
 }
 
@@ -71,18 +71,18 @@ static const char *online_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];
     struct module *m = g->module;
-    if (v->online < -1 || v->online >= number) return "the running maximum does not come before it";
-    if (v->power < 0 || (v->power > 0 && v->online < 0)) return "it is relative to no power of a maximum";
+    if (v->online < -1 || v->online >= number) return "'online' must name an earlier value";
+    if (v->power < 0 || (v->power > 0 && v->online < 0)) return "'power' must be positive and needs 'online'";
     if (v->online < 0) return NULL;
     const struct value *maximum = &g->value[v->online];
     if (maximum->op != GRAPH_REDUCE || maximum->fold != FOLD_MAX)
         return arena_printf(m->arena, "%%%d is not a maximum", v->online);
-    if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM) return "a maximum is not relative to another";
+    if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM) return "a maximum cannot have 'online'";
     if (axis_bits(maximum->rank, maximum->axes) & ~axis_bits(v->rank, v->axes))
-        return arena_printf(m->arena, "%%%d has axes that it lacks", v->online);
+        return arena_printf(m->arena, "its running maximum %%%d has an axis that it lacks", v->online);
     for (int w = 0; w < number; w++)
         if (g->value[w].online == v->online && g->value[w].power != v->power)
-            return arena_printf(m->arena, "%%%d is relative to another power of %%%d", w, v->online);
+            return arena_printf(m->arena, "%%%d has a different 'power' for %%%d", w, v->online);
     return NULL;
 }
 
@@ -93,11 +93,11 @@ static const char *keep_check(const struct graph *g, const struct value *v)
     if (!v->keep) return NULL;
     bool chunks = false;
     for (int k = 0; k < v->rank; k++) chunks |= axis_is_chunks(&m->axis[v->axes[k]]);
-    if (!chunks || !v->where) return "it keeps something but is no sum over the keys before a chunk";
-    if (v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)) return "only a sum from 0 keeps something";
+    if (!chunks || !v->where) return "'keep' needs an axis of chunks and a region";
+    if (v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)) return "'keep' needs a sum that starts from 0";
     struct allowed allowed = {.index = axis_bits(v->rank, v->axes)};
     const char *wrong = expr_check(m, v->keep, &allowed);
-    return wrong ? arena_printf(m->arena, "in what it keeps: %s", wrong) : NULL;
+    return wrong ? arena_printf(m->arena, "in 'keep': %s", wrong) : NULL;
 }
 
 static const char *fold_check(const struct graph *g, int number)
@@ -108,7 +108,7 @@ static const char *fold_check(const struct graph *g, int number)
     if (v->operands != (v->op == GRAPH_CONTRACT ? 2 : 1))
         return arena_printf(m->arena, "it has %d operands", v->operands);
     if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM && v->fold != FOLD_MAX) return "it is neither a sum nor a maximum";
-    if (v->op == GRAPH_REDUCE && isnan(v->init)) return "it starts from no number";
+    if (v->op == GRAPH_REDUCE && isnan(v->init)) return "its start value is not a number";
     uint32_t result = axis_bits(v->rank, v->axes), domain = result, used = 0;
     for (int k = 0; k < v->operands; k++) used |= ref_axes(&v->operand[k]);
     domain |= used;
@@ -119,7 +119,8 @@ static const char *fold_check(const struct graph *g, int number)
         used |= expr_axes(v->where);
     }
     for (int a = 0; a < m->axes; a++)
-        if ((result & ~used) >> a & 1) return arena_printf(m->arena, "nothing it reads has axis '%s'", m->axis[a].name);
+        if ((result & ~used) >> a & 1)
+            return arena_printf(m->arena, "none of its operands has axis '%s'", m->axis[a].name);
     const char *wrong = keep_check(g, v);
     return wrong ? wrong : online_check(g, number);
 }
@@ -143,9 +144,10 @@ static const char *ids_check(const struct graph *g, const struct value *v)
         for (int s = 0; s < v->operand[k].rank && !unknown; s++)
             unknown = expr_unknown_ids(v->operand[k].sub[s], has_ids, g);
         if (g->value[v->operand[k].of].integers)
-            return arena_printf(g->module->arena, "it reads the integers %%%d as numbers", v->operand[k].of);
+            return arena_printf(g->module->arena, "it reads %%%d, but only id, min_id and max_id can read ids",
+                                v->operand[k].of);
     }
-    return unknown ? arena_printf(g->module->arena, "there is no parameter '%s' of integers", unknown) : NULL;
+    return unknown ? arena_printf(g->module->arena, "there is no id parameter '%s'", unknown) : NULL;
 }
 
 static const char *value_check(const struct graph *g, int number)
@@ -156,7 +158,7 @@ static const char *value_check(const struct graph *g, int number)
     const char *wrong = axes_check(m, v->rank, v->axes);
     if (wrong) return wrong;
     if ((int)v->origin < 0 || (int)v->origin >= ORIGINS || (v->op != GRAPH_PARAM && v->origin != ORIGIN_LEARNED))
-        return "it is not made from a seed";
+        return "only a parameter can be made from a seed";
     if (v->operands < 0 || v->operands > MAX_OPERANDS) return "too many operands";
     struct allowed allowed = {.index = v->op == GRAPH_MAP ? axis_bits(v->rank, v->axes) : UINT32_MAX};
     for (int k = 0; k < v->operands; k++) {

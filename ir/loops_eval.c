@@ -179,7 +179,7 @@ static double *element(struct machine *e, const struct access *x, int rank, cons
     if (at < 0)
         fail_here(e, x->ref, "is indexed outside its extents");
     else if (read && is_unwritten(x->data[at]))
-        fail_here(e, x->ref, "is read where nothing has written it");
+        fail_here(e, x->ref, "is read before it is written");
     return e->error ? NULL : &x->data[at];
 }
 

@@ -63,34 +63,35 @@ static const char *array_check(const struct scope *c, int number)
     struct module *m = c->module;
     if (!name_is_plain(a->name)) return "it has no name";
     for (int k = 0; k < number; k++)
-        if (strcmp(c->loops->array[k].name, a->name) == 0) return "there are two of that name";
+        if (strcmp(c->loops->array[k].name, a->name) == 0) return "an earlier array has the same name";
     const char *wrong = axes_check(m, a->rank, a->axes);
     if (wrong) return wrong;
     bool ids = a->dtype == DTYPE_I32;
     if (ids && (a->kind != ARRAY_PARAM || a->rank != 2 || m->axis[a->axes[0]].source != SIZE_BATCH ||
                 m->axis[a->axes[1]].source != SIZE_N_K))
-        return "integers must be a parameter over the batches and the keys";
+        return "ids must be a parameter with the axes batch and n_k";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
     if (a->sums &&
         (a->dtype != dtype_of_sums(m->dtype) || a->rank < 1 || m->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT))
-        return "sums have the type that sums are made in, and a constant last axis";
+        return "an array with 'sums' must have the type of sums and a constant last axis";
     for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
         if (m->axis[a->axes[k]].source != SIZE_CONSTANT)
             return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);
     if (a->paired && (a->kind != ARRAY_TILE || a->dtype != DTYPE_BF16 || a->rank != 2))
-        return "pairs are of bf16, in a tile of rank 2";
+        return "only a bf16 tile of rank 2 can be 'paired'";
     if (a->matrix && (a->kind != ARRAY_TILE || a->dtype != DTYPE_BF16 || a->rank != 2))
-        return "operands on matrix units are of bf16, in a tile of rank 2";
+        return "only a bf16 tile of rank 2 can have 'matrix'";
     if (a->terms && (!a->matrix || a->held || a->terms < 2 || a->terms > 3))
-        return "only operands on matrix units are of terms, two or three";
+        return "'terms' must be 2 or 3, and needs 'matrix' without 'held'";
     if (a->held && (a->kind != ARRAY_TILE || a->shared || a->held < 0 || a->rank < 1 ||
                     !axis_is_sequence(&m->axis[a->axes[a->rank - 1]])))
-        return "only a thread's private tiles whose last axis is a sequence are held";
+        return "only a private tile whose last axis is a sequence can have 'held'";
     if (a->kind != ARRAY_TILE) return NULL;
     int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {
         if (a->extent[k] < 1) return complaint(c, "its extent along '%s' is not positive", m->axis[a->axes[k]].name);
-        if (axis_is_chunks(&m->axis[a->axes[k]]) && a->extent[k] != 1) return "a chunk has one slot";
+        if (axis_is_chunks(&m->axis[a->axes[k]]) && a->extent[k] != 1)
+            return "the extent along an axis of chunks must be 1";
     }
     if (__builtin_mul_overflow(dtype_bytes(a->dtype), array_elements(a), &bytes)) return "it is too large";
     if (a->offset < -1 || (a->offset >= 0 && a->offset % 64)) return "its offset is not a multiple of 64";
@@ -109,7 +110,8 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
 {
     const struct array *a = &c->loops->array[r->of];
     const struct allowed allowed = {.index = free_axes, .ranges = true};
-    if (a->dtype == DTYPE_I32) return complaint(c, "it reads the integers %%%s as numbers", a->name);
+    if (a->dtype == DTYPE_I32)
+        return complaint(c, "it reads %%%s, but only id, min_id and max_id can read ids", a->name);
     const char *wrong = ref_check(c->module, r, a->rank, a->axes, &allowed);
     if (wrong) return complaint(c, "in its reference to %%%s: %s", a->name, wrong);
     if (a->kind != ARRAY_TILE) return NULL;
@@ -119,17 +121,17 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         const struct axis *axis = &c->module->axis[along];
         bool fixed = axis_is_whole(&c->module->axis[a->axes[k]]);
         if (!fixed && along != a->axes[k])
-            return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name,
+            return complaint(c, "%%%s stores the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
         /* Element 0 of a tile has index 0 of a constant axis. If the tile stores only a part of the axis, element 0 has
            index LO. */
         bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
         int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)
-            return complaint(c, "nothing bounds the range of '%s', along which %%%s has %lld elements", axis->name,
-                             a->name, (long long)a->extent[k]);
+            return complaint(c, "no loop limits the range of '%s', but %%%s has only %lld elements along it",
+                             axis->name, a->name, (long long)a->extent[k]);
         if (needed > a->extent[k])
-            return complaint(c, "%%%s has %lld elements along '%s', whose range can have %lld", a->name,
+            return complaint(c, "%%%s has %lld elements along '%s', but its range can have %lld", a->name,
                              (long long)a->extent[k], axis->name, (long long)needed);
     }
     return NULL;
@@ -145,11 +147,11 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
                                                                             assign different elements */
         if (c->parallel[x] && !axis_is_chunks(&c->module->axis[x]) && c->module->axis[x].source != SIZE_UNITS &&
             !ref_uses_axis(r, x) && !(c->ordered[x] && a->sums))
-            return complaint(c, "threads at work on different '%s' assign the same elements of %%%s",
+            return complaint(c, "threads with different indices of '%s' assign the same elements of %%%s",
                              c->module->axis[x].name, a->name);
     return a->kind == ARRAY_TILE || a->kind == ARRAY_OUTPUT
                ? NULL
-               : complaint(c, "it assigns to %%%s, which is neither a tile nor the output", a->name);
+               : complaint(c, "it assigns to %%%s, which is neither a tile nor an output", a->name);
 }
 
 /* Checks that a SET does not assign an element at several points. If it did, the last point would overwrite the
@@ -159,7 +161,7 @@ static const char *check_set_once(const struct scope *c, const struct stmt *s, c
     uint32_t used = ref_axes(&a->to) | single_axes(c);
     for (int k = 0; k < s->rank && a->fold == FOLD_SET; k++)
         if (!(used & bit(s->axes[k])))
-            return complaint(c, "%%%s is set at every point along '%s'", c->loops->array[a->to.of].name,
+            return complaint(c, "%%%s is set more than once: at every index of '%s'", c->loops->array[a->to.of].name,
                              c->module->axis[s->axes[k]].name);
     return NULL;
 }
@@ -170,16 +172,19 @@ static const char *check_set_once(const struct scope *c, const struct stmt *s, c
 static const char *check_period(const struct scope *c, const struct stmt *s)
 {
     const struct allowed bounds = {.ranges = true};
-    if (s->period == 0) return s->apart ? "its indices are apart without a period" : NULL;
-    if (s->period < 1 || s->run < 1 || s->run > s->period || !s->phase) return "its period has no such run";
+    if (s->period == 0) return s->apart ? "'apart' needs a period" : NULL;
+    if (s->period < 1 || s->run < 1 || s->run > s->period || !s->phase)
+        return "its run must be from 1 to its period, and it needs a phase";
     enum size_source source = c->module->axis[s->axis].source;
-    if (source != SIZE_N_Q && source != SIZE_N_K) return "only queries and keys have periods";
-    if (s->parallel && (!s->apart || s->run < s->period)) return "a parallel for leaves out some of its period";
+    if (source != SIZE_N_Q && source != SIZE_N_K) return "only a for over queries or keys can have a period";
+    if (s->parallel && (!s->apart || s->run < s->period))
+        return "a parallel for with a period must be 'apart' and visit the whole period";
     const char *wrong = expr_check(c->module, s->phase, &bounds);
     if (wrong) return complaint(c, "in its phase: %s", wrong);
     bool own = expr_uses(s->phase, expr_leaf(c->module, EXPR_LO, s->axis)) ||
                expr_uses(s->phase, expr_leaf(c->module, EXPR_HI, s->axis));
-    return own || s->phase->type != TYPE_INT ? "its phase is not an integer of other axes" : NULL;
+    return own || s->phase->type != TYPE_INT ? "its phase must be an integer that does not depend on its own range"
+                                             : NULL;
 }
 
 static const char *check_for(const struct scope *c, const struct stmt *s)
@@ -222,7 +227,7 @@ static const char *check_order(const struct scope *c, const struct stmt *s)
         for (int n = 0; n < s->assigns; n++)
             if (s->operand[k].of == s->assign[n].to.of &&
                 (s->op != LOOPS_MAP || !ref_equal(&s->operand[k], &s->assign[n].to)))
-                return complaint(c, "it reads elements of %%%s that it assigns elsewhere",
+                return complaint(c, "it reads elements of %%%s that it assigns at other points",
                                  c->loops->array[s->operand[k].of].name);
     return NULL;
 }
@@ -244,7 +249,7 @@ static const char *check_compensation(const struct scope *c, const struct assign
 static const char *check_unpaired(const struct scope *c, const struct ref *r)
 {
     const struct array *a = &c->loops->array[r->of];
-    return a->paired ? complaint(c, "it reads single elements of %%%s, which is stored in pairs", a->name) : NULL;
+    return a->paired ? complaint(c, "it accesses single elements of %%%s, which is stored in pairs", a->name) : NULL;
 }
 
 static const char *check_map(const struct scope *c, const struct stmt *s, uint32_t nest)
@@ -273,19 +278,19 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
     const struct ref *by_row = &s->operand[0], *by_lane = &s->operand[1];
     const struct array *row = &c->loops->array[by_row->of], *lane = &c->loops->array[by_lane->of];
     if (c->loops->array[s->assign[0].to.of].paired || (s->operands > 2 && c->loops->array[s->operand[2].of].paired))
-        return "only what it multiplies may be paired";
+        return "only the two operands that it multiplies may be paired";
     if (s->times != 0 && (!lane->paired || s->assign[0].fold != FOLD_SET))
-        return "only a sum of pairs that is set is multiplied";
+        return "'times' needs 'set' and a paired second operand";
     if (!row->paired && !lane->paired) return NULL;
     if (!lane->paired || ref_axis(by_lane, 0) != s->axis)
-        return "its second operand is not paired along the axis it sums over";
+        return "its second operand must be paired along the summed axis";
     bool stored = row->dtype == DTYPE_BF16 && ref_axis(by_row, row->rank - 1) == s->axis &&
                   (lane->matrix              ? row->matrix || width(c, s->axis) % 32 == 0
                    : row->kind == ARRAY_TILE ? row->extent[row->rank - 1] % 2 == 0
                                              : width(c, s->axis) % 2 == 0);
     return stored || (row->paired && ref_axis(by_row, 0) == s->axis)
                ? NULL
-               : "its first operand is not paired along the axis it sums over";
+               : "its first operand must be paired along the summed axis";
 }
 
 /* Checks the region of a DOT, and the condition that tells whether the region must be tested. */
@@ -294,8 +299,8 @@ static const char *check_region(const struct scope *c, const struct stmt *s, uin
     const struct allowed pairs = {.ranges = true, .index = index}, tile = {.ranges = true};
     const char *wrong = s->where ? where_check(c->module, s->where, &pairs) : NULL;
     if (wrong) return complaint(c, "in its region: %s", wrong);
-    if (!s->where && (s->when || s->ranges)) return "it says when there are pairs outside its region, but has none";
-    if (s->when && s->ranges) return "it says twice when there are pairs outside its region";
+    if (!s->where && (s->when || s->ranges)) return "'when' or 'outside' needs a region";
+    if (s->when && s->ranges) return "it has both 'when' and 'outside'; only one is allowed";
     wrong = s->when ? where_check(c->module, s->when, &tile) : ranges_check(c->module, s);
     return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
 }
@@ -311,33 +316,32 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     for (int k = 0; k < s->operands && !wrong; k++)
         wrong = check_ref(c, &s->operand[k], k < 2 ? nest | bit(over) : nest);
     if (wrong) return wrong;
-    if (s->assign[0].fold == FOLD_MAX) return "it is neither set nor sum";
+    if (s->assign[0].fold == FOLD_MAX) return "it must be 'set' or 'sum'";
     if ((wrong = check_compensation(c, &s->assign[0]))) return wrong;
     if (to->rank < 1 || ref_axis(to, to->rank - 1) != lane || !ref_uses_axis(to, row))
-        return "its result is not over the rows, then the lanes";
-    if (ref_uses_axis(by_row, lane)) return "its first operand has the lane axis";
+        return "its result must have the row axis, and the lane axis last";
+    if (ref_uses_axis(by_row, lane)) return "its first operand must not have the lane axis";
     if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over))
-        return "its first operand is not over the rows and the axis it sums over";
+        return "its first operand must have the row axis and the summed axis";
     /* A tile must have the lanes last. An input has the caller's layout, where any axis may be the lanes; the pack pass
        copies it into a tile. */
     bool tile = c->loops->array[by_lane->of].kind == ARRAY_TILE, lanes = false;
     for (int k = tile ? by_lane->rank - 1 : 0; k >= 0 && k < by_lane->rank; k++) lanes |= ref_axis(by_lane, k) == lane;
     if (!lanes)
-        return tile ? "its second operand does not have the lane axis last"
-                    : "its second operand is not over the lanes";
-    if (ref_uses_axis(by_lane, row)) return "its second operand has the row axis";
-    if (!ref_uses_axis(by_lane, over)) return "its second operand is not over the axis it sums over";
+        return tile ? "its second operand must have the lane axis last" : "its second operand must have the lane axis";
+    if (ref_uses_axis(by_lane, row)) return "its second operand must not have the row axis";
+    if (!ref_uses_axis(by_lane, over)) return "its second operand must have the summed axis";
     if ((wrong = check_pairs(c, s)) || (wrong = check_region(c, s, nest | bit(over))) || s->operands < 3) return wrong;
-    if (s->assign[0].fold != FOLD_SUM) return "it has a factor but adds to nothing";
+    if (s->assign[0].fold != FOLD_SUM) return "'factor' needs 'sum'";
     return ref_uses_axis(&s->operand[2], row) || !ref_uses_axis(&s->operand[2], lane)
-               ? "its factor is not over the lanes"
+               ? "its factor must have the lane axis and not the row axis"
                : NULL;
 }
 
 static const char *check_copy(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
     if (s->assigns != 1 || s->operands != 1 || s->assign[0].fold != FOLD_SET)
-        return "it must set one element to another";
+        return "it must be one 'set' with one operand";
     const char *wrong = check_target(c, &s->assign[0].to, nest);
     if (!wrong) wrong = check_ref(c, &s->operand[0], nest);
     return wrong ? wrong : check_set_once(c, s, &s->assign[0]);
@@ -390,7 +394,7 @@ static const char *check_numbers(const struct scope *c, const struct stmt *s)
     if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT || s->op == LOOPS_IF) && (s->axis < 0 || s->axis >= m->axes))
         return complaint(c, "axis number %d does not exist", s->axis);
     if (s->operands < 0 || s->operands > MAX_OPERANDS || s->assigns < 0 || s->assigns > MAX_ASSIGNS)
-        return "it has too many parts";
+        return "it has too many operands or assignments";
     if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_COPY && s->operands < 1)) return "it lacks operands";
     if (s->op != LOOPS_FOR && s->op != LOOPS_IF && s->assigns < 1) return "it assigns nothing";
     if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where && !s->ranges))
@@ -435,7 +439,7 @@ static const char *check_body(const struct scope *c, const struct stmt *s)
         if (wrong) return complaint(c, "%s: %s", op_name[s->op], wrong);
         wrong = check_stmt(c, s);
         const char *unknown = wrong ? NULL : unknown_ids(c, s);
-        if (unknown) wrong = complaint(c, "there is no parameter '%s' of integers", unknown);
+        if (unknown) wrong = complaint(c, "there is no id parameter '%s'", unknown);
         if (wrong) {
             struct text line = {NULL, 0, 0};
             stmt_print(c->loops, s, &line);
@@ -470,6 +474,6 @@ const char *loops_verify(const struct loops *l)
                                                                             state */
     }
     if (outputs == 0) return "there is no output array";
-    if (l->workspace < 0 || l->shared < 0 || l->slot < 0 || l->kept < 0) return "the workspace is negative";
+    if (l->workspace < 0 || l->shared < 0 || l->slot < 0 || l->kept < 0) return "the size of the workspace is negative";
     return check_body(&c, l->body);
 }

@@ -42,7 +42,7 @@ void ranges_read(struct reader *r, struct stmt *s)
 const char *ranges_check(struct module *m, const struct stmt *s)
 {
     const struct allowed bounds = {.ranges = true}, points = {.ranges = true, .index = UINT32_MAX};
-    if (s->ranges < 0 || s->ranges > MAX_RANGES) return "there are too many";
+    if (s->ranges < 0 || s->ranges > MAX_RANGES) return "there are too many ranges";
     for (int k = 0; k < s->ranges; k++) {
         const struct range *r = &s->range[k];
         const struct expr *bound[2] = {r->from, r->to};
@@ -58,10 +58,11 @@ const char *ranges_check(struct module *m, const struct stmt *s)
         if (!r->drawn) continue;
         const char *wrong = expr_check(m, r->drawn, &points);
         if (wrong) return wrong;
-        if (r->drawn->op != EXPR_DRAWN) return "a range is restricted by an expression that is not 'drawn'";
+        if (r->drawn->op != EXPR_DRAWN) return "only 'drawn' can restrict a range";
         uint32_t own = UINT32_C(1) << s->axis;
         if ((expr_axes(r->drawn->arg[0]) | expr_axes(r->drawn->arg[2])) & own || expr_axes(r->drawn->arg[1]) & ~own)
-            return arena_printf(m->arena, "what is drawn is not '%s' for the other axes", m->axis[s->axis].name);
+            return arena_printf(m->arena, "the draw must select indices of '%s' for indices of the other axes",
+                                m->axis[s->axis].name);
     }
     return NULL;
 }

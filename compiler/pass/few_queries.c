@@ -45,15 +45,15 @@ static bool multiplied(const struct graph *g, const struct value *v)
 static const char *reason_against(const struct rows *x, const struct graph *g, const struct value *v, int stream)
 {
     const bool query = value_has_axis(v, x->query), member = value_has_axis(v, x->member);
-    if (looked_up(x, v) && query) return "an array has an axis of queries but none of heads";
+    if (looked_up(x, v) && query) return "an array has an axis of queries but no axis of heads";
     if (looked_up(x, v) && member && multiplied(g, v)) return "a product has a matrix for each head";
-    if (member && !query && value_has_axis(v, stream)) return "something is computed for each key and query head";
+    if (member && !query && value_has_axis(v, stream)) return "a value is computed for each key and query head";
     for (int k = 0; k < v->operands; k++) {
         const struct value *of = &g->value[v->operand[k].of];
         for (int s = 0; s < of->rank; s++) {
             const bool replaced = of->axes[s] == x->query || of->axes[s] == x->member;
             if (replaced && ref_axis(&v->operand[k], s) != of->axes[s]) return "a value combines two queries";
-            if (replaced && !value_has_axis(v, of->axes[s])) return "something is summed over queries or query heads";
+            if (replaced && !value_has_axis(v, of->axes[s])) return "a value is summed over queries or query heads";
         }
     }
     return NULL;

@@ -191,7 +191,7 @@ void pass_tile(struct compilation *c)
 /* The sizes that `attnc tune` tries. They include the default sizes of both the quadratic and the linear form. */
 const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 {
-    if (x->backward) knob->says = "rows of a tile: queries, or keys if sums run over queries";
+    if (x->backward) knob->says = "rows in a tile: queries, or keys where a gradient sums over queries";
     knob_set_values(knob, x->form->tiling.tile_q, 5, (const int64_t[]){16, 32, 64, 128, 256});
     if (x->quadratic) knob_add_value(knob, x->quadratic->tiling.tile_q);
     if (x->linear) knob_add_value(knob, x->linear->tiling.tile_q);
@@ -200,7 +200,7 @@ const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 
 const char *knob_tile_k(const struct knob_case *x, struct tune_knob *knob)
 {
-    if (x->backward) knob->says = "positions that a tile sums over: keys, or queries";
+    if (x->backward) knob->says = "positions that a tile sums over: keys, or queries where the rows are keys";
     knob_set_values(knob, x->form->tiling.tile_k, 6, (const int64_t[]){32, 64, 96, 144, 288, 432});
     if (x->quadratic) knob_add_value(knob, x->quadratic->tiling.tile_k);
     if (x->linear) knob_add_value(knob, x->linear->tiling.tile_k);

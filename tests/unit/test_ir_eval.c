@@ -338,12 +338,10 @@ static void tiling_bugs_are_found(void)
     struct case_of_softmax c = softmax_case(arena, (struct problem_size){1, 1, 2, 20, 30});
     const char *wrong = loops_eval(loops_of(arena, BEFORE_KEYS FOR_KEYS SCORES MASK WEIGHTS AFTER_KEYS), &c.size, c.in,
                                    3, c.out);
-    says(
-        wrong,
-        "'dot [e i] over j sum %acc = %v * %s factor %old' at i = 0, e = 0: %acc is read where nothing has written it");
+    says(wrong, "'dot [e i] over j sum %acc = %v * %s factor %old' at i = 0, e = 0: %acc is read before it is written");
     wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS MASK SCORES WEIGHTS AFTER_KEYS), &c.size, c.in, 3,
                        c.out);
-    says(wrong, "%s is read where nothing has written it");
+    says(wrong, "%s is read before it is written");
     wrong = loops_eval(loops_of(arena, BEFORE_KEYS CLEAR FOR_KEYS SCORES MASK WEIGHTS
                                 "  if lt(lo(i), 16) {\n"
                                 "  map [e i] { set %out = %acc } }\n}\n}}}\n"),
@@ -378,14 +376,14 @@ static void tiles_forget(void)
     const char
         *stale = "for i from 0 to size(i) step 4 { if eq(lo(i), 0) { copy [i] %t = %q }\n copy [i] %out = %t }\n";
     says(loops_eval(loops_of(arena, arena_printf(arena, "%s%s", head, stale)), &size, &in, 1, out),
-         "'copy [i] %out = %t' at i = 4: %t is read where nothing has written it");
+         "'copy [i] %out = %t' at i = 4: %t is read before it is written");
     const char *carried = "for j from 0 to size(j) step 1 { map [j] { set %%c = 3.0 } }\nfor i from 0 to size(i) step "
                           "4 %s { map [i] { set %%out = %%c } }\n";
     const char *text = arena_printf(arena, arena_printf(arena, "%s%s", head, carried), "");
     CU_ASSERT_PTR_NULL(loops_eval(loops_of(arena, text), &size, &in, 1, out));
     near(out[7], 3);
     text = arena_printf(arena, arena_printf(arena, "%s%s", head, carried), "parallel");
-    says(loops_eval(loops_of(arena, text), &size, &in, 1, out), "%c is read where nothing has written it");
+    says(loops_eval(loops_of(arena, text), &size, &in, 1, out), "%c is read before it is written");
     arena_free(arena);
 }
 

@@ -33,7 +33,7 @@ static void find_active(struct reversal *x)
 static void reverse(struct reversal *x, int v)
 {
     if (is_carried_state(x, v)) {
-        if (x->of[v].terms) reversal_fail(x, "a state that is read whole");
+        if (x->of[v].terms) reversal_fail(x, "a carried state that is not read chunk by chunk");
         if (x->of[v].gathers && !x->failed) reverse_state(x, v);
         return;
     }

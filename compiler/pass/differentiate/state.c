@@ -110,7 +110,7 @@ static struct ref as_taken_in(struct reversal *x, const struct ref *r, const str
     const struct value *v = &x->g->value[r->of];
     *map = -1;
     if (!value_has_axis(v, s->chunk)) return *r;
-    if (v->op != GRAPH_MAP) reversal_fail(x, "a state of states");
+    if (v->op != GRAPH_MAP) reversal_fail(x, "a carried state that sums another state");
     struct value made = *v;
     made.rank = 0;
     for (int k = 0; k < v->rank; k++)
