@@ -103,7 +103,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
         .operand = operand, .index = e->index, .size = e->size, .ids = &e->ids, .noise = e->noise};
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
-    bool straight[MAX_OPERANDS]; /* the operand's offset grows by step[k] for each index of the last axis */
+    bool straight[MAX_OPERANDS]; /* whether the operand's offset grows by step[k] for each index of the last axis */
     for (int k = 0; k < v->operands; k++) {
         const struct ref *r = &v->operand[k];
         int64_t stride = 1;
@@ -276,8 +276,8 @@ static void eval_fold(struct evaluation *e, int number, double *out)
             run = inner < 0 ? 1 : e->size[inner];
     double init = v->op == GRAPH_CONTRACT ? 0 : v->init;
     uint64_t *const noise = fold == FOLD_SUM ? e->noise : NULL;
-    bool elements_alone = true; /* whether the sum is over constant axes only. Kernels compensate all other sums, so the
-                                   partial sums of those get no errors */
+    bool elements_alone = true; /* whether the sum is over constant axes only. If not, kernels compensate the sum, so
+                                   its partial sums get no errors */
     for (int k = 0; k < sums; k++) elements_alone &= e->module->axis[summed[k]].source == SIZE_CONSTANT;
     for (int64_t n = 0; n < count; n++) out[n] = init;
     if (points < 0) fail(e, "the interpreter's loops are too long");

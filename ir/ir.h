@@ -225,8 +225,8 @@ struct ids {
     bool outside; /* set if an expression read an id beyond the end of an array */
 };
 void ids_add(struct ids *ids, const char *name, const double *data, int64_t batch, int64_t keys);
-/* The id of key x in batch b, and the smallest or largest id of the keys from <= key < to. All ids are 0 if `ids` is
-   NULL or has no array with that name. */
+/* ids_read returns the id of key x in batch b. ids_extreme returns the smallest or largest id of the keys from <= key <
+   to. All ids are 0 if `ids` is NULL or has no array with that name. */
 int64_t ids_read(struct ids *ids, const char *name, int64_t b, int64_t x);
 int64_t ids_extreme(struct ids *ids, const char *name, int64_t b, int64_t from, int64_t to, bool largest);
 /* x^power for power >= 0, as multiplications (repeated squaring). */
@@ -304,8 +304,8 @@ struct reader {
     int line, depth;
     bool failed;
     const void *program;
-    /* Looks up the value or array called `name`, and sets *plain to a reference to it whose subscript k is the INDEX of
-       its axis k. Returns false if no value or array has this name. */
+    /* Looks up the value or array called `name`. Sets *plain to a reference to it, with the INDEX of axis k as
+       subscript k. Returns false if there is no value or array of this name. */
     bool (*find)(const void *program, const char *name, struct ref *plain);
     int operands; /* the references in the expressions of the current statement or value; equal references are listed
                      once */
@@ -662,7 +662,7 @@ bool array_has_slots(const struct loops *l, const struct array *a);
 bool loops_paired(const struct loops *l);
 bool loops_on_matrix_units(const struct loops *l);
 /* The number of slots per thread, 1 to 4. A thread with n slots sums n chunks before it must wait for the carried state
-   of the thread before it. */
+   of the previous thread. */
 int64_t loops_slots(const struct loops *l);
 /* The bytes of workspace per thread: private tiles, shared tiles and slots. */
 int64_t loops_bytes(const struct loops *l);

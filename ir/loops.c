@@ -103,7 +103,7 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
-/* The number of an input's or output's axes that are queries, keys or SIZE_ROWS; -1 for other arrays. */
+/* For an input or output, returns the number of its axes that are queries, keys or SIZE_ROWS; for other arrays -1. */
 static int sequences_of(const struct loops *l, const struct array *a)
 {
     int count = 0;

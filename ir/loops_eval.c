@@ -286,9 +286,9 @@ static void run_copy(struct machine *e, const struct stmt *s)
 
 /* ---- unions and conditions ---- */
 
-/* The union of the ranges of a statement, for is_member, which tests one index at a time. Neighbouring indices often
-   map to the same number of a draw, so the last result for each range is stored: if `known`, `holds` tells whether
-   `number` is drawn. */
+/* The union of the ranges of a statement, for is_member, which tests one index at a time. Draws are often made for
+   blocks of indices, so neighbouring indices ask for the same number. The last answer for each range is stored: if
+   `known`, `holds` tells whether `number` is drawn. */
 struct members {
     int64_t from[MAX_RANGES], to[MAX_RANGES];
     int64_t number[MAX_RANGES];
@@ -351,8 +351,9 @@ static bool outside(struct machine *e, const struct stmt *s)
     return false;
 }
 
-/* Whether the condition of an IF or DOT holds. The condition is its expression; or else that the current range has an
-   index outside the union of its ranges. A DOT may have no condition; then the result is true. */
+/* Whether the condition of an IF or DOT holds. If the statement has an expression, this is the condition. Otherwise the
+   current range must have an index outside the union of the statement's ranges. A DOT without a condition returns
+   true. */
 static bool holds(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);

@@ -95,8 +95,8 @@ struct call_parts {
 /* Like count_work and roofline_of, for a call that runs several parts. */
 void count_parts(const struct call_parts *p, const struct problem_size *size, int64_t document, int threads,
                  int64_t cache, struct counts *out, struct roofline *roofline);
-/* Returns the time of a call in seconds, for rates per second. Sets *memory, which may be NULL, to whether the bytes
-   take longer than the FLOPs. */
+/* Returns the time of a call in seconds, for rates per second. Sets *memory to whether moving the bytes takes longer
+   than the FLOPs; `memory` may be NULL. */
 double roofline_seconds(const struct roofline *r, const struct rates *rates, bool *memory);
 
 #endif

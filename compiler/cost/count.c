@@ -223,7 +223,7 @@ static void solve(const struct counter *x, const struct expr *where, struct solv
     s->where = where;
     region_ranges(x->m, where, x->key, false, &s->some);
     region_ranges(x->m, where, x->key, true, &s->every);
-    if (expr_reads_ids(where)) s->every.count = 0; /* ids in the ranges depend on a whole tile */
+    if (expr_reads_ids(where)) s->every.count = 0; /* such ranges are valid only if the ids of a whole tile allow it */
 }
 
 static void add_range(struct room *room, int64_t from, int64_t to)

@@ -192,7 +192,7 @@ double work_saved_by_bf16(const struct compilation *c, const struct problem_size
     return visited * saved_by_bf16(c) + tokens_of(size) * saved_by_units(c, true);
 }
 
-/* Returns the work of the linear form for one token if bf16 saved nothing. */
+/* Returns the work of the linear form for one token, as if all products were in f32. */
 static double linear_work(const struct compilation *c)
 {
     struct work work = work_of(c->graph);

@@ -182,8 +182,8 @@ static int64_t chosen(int64_t n, int64_t group)
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* Returns how many tests for skipped tiles of keys the statements make. If `block` queries share tiles of keys, there
-   is a test for each tile of keys and tile of queries. */
+/* Returns the number of tests in a list of statements that decide whether a tile of keys is skipped. If `block` queries
+   share tiles of keys, there is a test for each tile of keys and tile of queries. */
 static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;

@@ -78,8 +78,8 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 
 enum { LINE = 64, FAR = 8 * LINE };
 
-/* Rows that are a multiple of FAR bytes apart compete for a few sets of the L1 cache. So each row gets a gap of one
-   cache line. */
+/* Rows that are a multiple of FAR bytes apart compete for a few sets of the L1 cache. So a gap of one cache line
+   follows each such row. */
 int64_t padded_tile(struct array *array, int64_t lanes)
 {
     const int64_t element = dtype_bytes(array->dtype);

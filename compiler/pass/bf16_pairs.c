@@ -47,8 +47,8 @@ static bool stored_along(const struct loops *l, const struct ref *r, int axis)
     return a->kind == ARRAY_INPUT && a->dtype == DTYPE_BF16 && ref_axis(r, r->rank - 1) == axis;
 }
 
-/* Whether e, an expression of statement s, is never negative, given that the element `self` is not negative. `self` may
-   be NULL. */
+/* Whether e, an expression of statement s, is never negative. If `self` is not NULL, the element `self` is assumed not
+   to be negative. */
 static bool never_negative(const struct stmt *s, const struct expr *e, const struct ref *self)
 {
     switch ((int)e->op) {
@@ -97,8 +97,8 @@ static int64_t step_of(struct stmt *const *loops, int depth, int axis)
     return step;
 }
 
-/* If the next statement only multiplies the product by a constant, removes that statement; the product itself then
-   multiplies (`times`). Nothing else may read the product. */
+/* If the next statement only multiplies the product by a constant, removes that statement and puts the constant into
+   `times` of the product. Does nothing if another statement reads the product. */
 static void take_factor(struct loops *l, struct stmt *dot)
 {
     const struct stmt *map = dot->next;

@@ -70,7 +70,7 @@ static bool writes_none_negative(struct states *x, const struct stmt *s, int a)
 }
 
 /* Tries to prove that no element of tile a is negative. The proof is by induction over all writes to a, and to the
-   tiles that these writes read. If no tile has a negative element before a write, none may have one after the write. */
+   tiles that these writes read: if no tile has a negative element before a write, the write stores none. */
 static bool none_negative(struct states *x, int a)
 {
     if (x->l->array[a].kind != ARRAY_TILE) return false;

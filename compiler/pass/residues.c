@@ -121,7 +121,7 @@ static int64_t common_multiple(int64_t a, int64_t b)
 }
 
 /* Returns the period of the loop that a plan with these `along` and `tile_q` makes for a term with period p.
-   - If `along`: the period of queries that see the same keys, if p has one.
+   - If `along`, and some queries always see the same keys (p->alike): the period of these queries.
    - Otherwise, if the phase moves with the query: the run grows by tile_q - 1. The loop then visits the keys of all
      queries of a tile.
    - If the run covers more than three quarters of the period, the result has no period. */

@@ -5,14 +5,15 @@
      power 2^M that does not cancel.
    - A sum over a run-time axis is accumulated while M still grows. Partial sums are rescaled when M changes (the online
      normaliser of Milakov and Gimelshein, 2018).
-   - M has all axes of its sums. A state thus has one M for each feature; a common M would lose features that are far
+   - M has all axes of its sums. A state thus has one M for each feature. A common M would lose features that are far
      below the maximum.
    - An inner product of features with a state becomes the sum over f of (feature[f] * 2^M[f]) * (state[f] * 2^-M[f]).
      The first factor is an exponential, too; its maximum over f is computed before the sum.
    - An inner product of two exponentials becomes a sum of exp(a + b). If computed separately, exp(a) or exp(b) could
      underflow.
-   - Programs that compute gradients from saved rows keep their sums over a sequence. Their weights are divided by the
-     saved sum of the row, so the weights are bounded. Features that are exponentials must each be finite there.
+   - Programs that compute gradients from saved rows are an exception: their sums over a sequence stay unchanged. Their
+     weights are divided by the saved sum of the row, so the weights are bounded. If features are exponentials, each
+     feature must be finite there.
    - Powers u^p overflow for ordinary u if p is high (analysis/powers.c). Sums of such powers become relative to M^p,
      where M is the maximum of |u|: they sum (u / M)^p. The pass does this in the quadratic form only, because states of
      a linear form are not computed from u. */
@@ -600,7 +601,7 @@ static const struct expr *times_power(struct module *m, const struct expr *e, co
     return expr_make(m, EXPR_MUL, e, raised(m, exponent, degree), NULL);
 }
 
-/* Returns, for each operand of the map, the maximum M that the operand is relative to, or NULL. Each M becomes an
+/* For each operand of the map, the result has the maximum M that the operand is relative to, or NULL. Each M becomes an
    operand of the map, too. Returns NULL if the map reads no relative sum. */
 static const struct expr *const *relative_operands(struct stabilising *x, struct value *map, struct scaling *s)
 {

@@ -179,8 +179,8 @@ static bool is_of_rows(const struct compilation *c, const struct value *v)
     return params ? params == 1 && sequences == 1 && multiplies_states(c) : sequences == 2;
 }
 
-/* Whether each axis of the product is an axis of an input. Example of a product without this: a norm depends on the
-   head, although the rows do not, so the product of the inputs lacks the head. */
+/* Whether each axis of the product is an axis of an input. A counterexample is a norm that depends on the head,
+   although the rows do not. The product of the inputs then lacks the axis of heads. */
 static bool have_axes(const struct graph *g, const struct value *product, const struct row *a, const struct row *b)
 {
     for (int k = 0; k < product->rank; k++)

@@ -1,7 +1,7 @@
 /* Chooses the sizes of tiles. The queries, keys, scores and sums of a tile share the L2 cache.
    - tile_q: the queries of a tile, which are in the lanes
    - tile_k: the keys of a tile
-   - block_q: the queries of a block, a number of tiles that share the work on a tile of keys */
+   - block_q: the queries of a block. The tiles of queries in a block share the work on each tile of keys. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -137,7 +137,7 @@ void pass_tile(struct compilation *c)
     /* a tile with more queries shares more work on keys: computing values from keys, or widening keys */
     const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
                widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
-               /* the widened keys stay in the cache, so a tile with fewer queries also pays for the widening */
+               /* the widened keys stay in the cache, so widening them is worthwhile for fewer queries, too */
         in_cache = widens && !prepares && c->target->vector_bytes <= 32;
     const int64_t few = few_keys(c->graph, &roles);
     int64_t tile_q = prepares         ? 256

@@ -24,8 +24,9 @@ struct gradient_term {
     const struct expr *where; /* NULL: everywhere */
 };
 
-/* A contribution to the gradient with respect to a carried state S. Contract `user` multiplies S[chunk of the query],
-   its operand number `operand`, by a second operand. `term` is the gradient with respect to the result of `user`. */
+/* A contribution to the gradient with respect to a carried state S. The contract `user` multiplies its operand number
+   `operand`, which is S[chunk of the query], by its other operand. `term` is the gradient with respect to the result of
+   `user`. */
 struct state_gather {
     int user, operand;
     struct gradient_term term;

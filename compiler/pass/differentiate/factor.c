@@ -2,8 +2,8 @@
    inverse of the row's sum of weights.
    - sum over j of w[i][j] * (f[j] * x[j]) becomes the sum over j of (w[i][j] * f[j]) * x[j].
    - <y[i], f[j] * x[j]> becomes f[j] * <y[i], x[j]>.
-   Otherwise the vectors x[j] would be scaled again for every tile of the lanes. The price is one more factor in the map
-   over pairs. */
+   Before the change, the vectors x[j] are scaled again for every tile of the lanes. After the change, the map over
+   pairs has one more factor. */
 #include "differentiate.h"
 #include "../../analysis/analysis.h"
 

@@ -1,6 +1,6 @@
 /* Gradients with respect to values that are read at computed positions of a constant axis. For example, feature f of a
-   power reads element x[s(f)] of a row x. The gradient with respect to x[d] is a sum over all f with s(f) = d: the sum
-   of the gradients with respect to feature f.
+   power reads element x[s(f)] of a row x. The gradient with respect to x[d] is the sum of the gradients with respect to
+   all features f with s(f) = d.
    - This file solves s(f) = d for f. The solutions are f = g(d, t), where t runs over new axes, the free axes. A sum
      over t then replaces the sum over f, and each feature is visited once.
    - Example: for s(f) = f % n, the solutions are f = t * n + d.

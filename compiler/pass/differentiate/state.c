@@ -66,7 +66,7 @@ static const struct expr *kept_over(const struct reversal *x, const struct expr 
 static const struct expr *in_chunks(const struct reversal *x, const struct expr *e, const struct carried *s)
 {
     if (e == expr_leaf(x->m, EXPR_INDEX, s->stream))
-        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* region_after lets the index of `chunk` stand for the key */
+        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* in region_after, this index means the key's chunk */
     if (s->length == 1) return e;
     if (e->op == EXPR_MUL && e->arg[1]->op == EXPR_INT && e->arg[1]->integer == s->length) return e->arg[0];
     if (e->op != EXPR_ADD || e->arg[1]->op != EXPR_INT || e->arg[1]->integer % s->length != 0) return NULL;

@@ -14,8 +14,8 @@ struct wholes {
     /* For each value: */
     bool *total;     /* whether it is a total */
     bool *used;      /* whether rows or other totals depend on it */
-    int *depth;      /* the number of totals in the longest chain of dependent totals that it depends on */
-    uint32_t *heads; /* as bits: the axes of heads and batches that those totals have on which it depends */
+    int *depth;      /* the value can depend on a chain of totals; this is the length of the longest chain */
+    uint32_t *heads; /* as bits: the axes of heads and batches of all totals that the value depends on */
 
     int deepest; /* the maximum depth of a total */
     bool failed;
@@ -102,7 +102,7 @@ static void output_total(struct wholes *x, int v, int number)
 int reversal_split_wholes(struct compilation *c)
 {
     struct graph *g = c->graph;
-    graph_sweep(g); /* removes values that were only used by values which inputs have replaced */
+    graph_sweep(g); /* removes values that nothing uses any more, because inputs have replaced their users */
     struct graph *const before = graph_copy(g);
     struct wholes found = {.c = c, .g = g, .m = g->module}, *x = &found;
     const int values = g->values;

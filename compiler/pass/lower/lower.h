@@ -62,7 +62,7 @@ struct lowering {
     int *outputs;                   /* the arrays of the outputs; NULL: each is made when it is written */
     struct lowered_value *lowered;  /* for each value of the graph */
     const bool *needed;             /* for each value: whether the statements that are being made need it */
-    /* Each of these points to the end of a list of statements, where the next statement goes.
+    /* Each member below points to the end of a list of statements, where the next statement goes.
        - before, inside, end: before, inside and after the loop over keys
        - prepare: before the loop over keys, for row values that all threads share; NULL: they go to `before`
        - open, close: before and after the loops over the rows of a slice or over outer axes; these two lists start at

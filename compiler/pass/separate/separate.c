@@ -41,11 +41,12 @@ static const struct expr *chunk_number(const struct separation *x, const struct 
 struct plan {
     int64_t chunk;               /* the length of a chunk in keys */
     const struct node *features; /* NULL: the weight has no finite features */
-    /* `near`: the weight within a chunk. `last`: the last key that a query sees; NULL: the same for all queries. */
+    /* `near`: the weight within a chunk. `last`: the last key that a query sees; NULL: all queries see the same
+       keys. */
     const struct expr *near, *last;
     const struct expr *region; /* of the sum; NULL: all keys */
-    /* The state covers `reach` chunks before the query's own; 0: all of them. The quadratic sum covers the query's own
-       chunk and `ahead` chunks after it; -1: it ends within the query's own chunk. */
+    /* The state covers `reach` chunks before the query's chunk; 0: all earlier chunks. The quadratic sum covers the
+       query's chunk and `ahead` chunks after it. If `ahead` is -1, the sum ends within the query's chunk. */
     int64_t reach, ahead;
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };

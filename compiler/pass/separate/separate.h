@@ -99,8 +99,8 @@ const struct expr *separate_without_ids(struct separation *x, const struct expr 
 /* Whether position `last` is known never to come after position `query`. */
 bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query);
 
-/* A region made of blocks of `length` keys. A query in block c sees the keys from the start of block c - reach up to
-   its own position if `causal`, otherwise up to the end of block c + ahead. */
+/* A region made of blocks of `length` keys. A query in block c sees the keys from the start of block c - reach on. If
+   `causal`, the last key that it sees is at its own position, otherwise at the end of block c + ahead. */
 struct blocks {
     int64_t length, reach, ahead;
     bool causal;
@@ -113,9 +113,9 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
    standard form:
    - All queries see all keys: *where and *last are NULL.
    - All queries see the same first keys: *where is "j < a", and *last is NULL.
-   - Query i sees the keys up to a(i): *where is "j <= a(i)", and *last is a position in the query's chunk. It is the
-     minimum of a(i) and the last key. If a(i) is the position of the query, or 1 less, it is the position of the
-     query. */
+   - Query i sees the keys up to a(i): *where is "j <= a(i)", and *last is a position in the query's chunk. If a(i) is
+     the position of the query, or 1 less, *last is the position of the query. Otherwise *last is the minimum of a(i)
+     and the last key. */
 bool separate_prefix_region(const struct separation *x, const struct expr **where, const struct expr **last);
 
 #endif
