@@ -131,7 +131,7 @@ enum expr_type { TYPE_REAL, TYPE_INT, TYPE_BOOL };
 /* The parameters of a random draw, EXPR_DRAWN: for each number a, `count` different numbers b are drawn. Equal draws of
    a module share one object, so their pointers are equal. */
 struct draw {
-    int64_t count; /* how many numbers are drawn for each a; if there are no more than `count`, all are drawn */
+    int64_t count; /* how many numbers are drawn for each a; if `count` or fewer numbers exist, all are drawn */
     uint64_t seed;
     bool upto; /* true: the numbers are drawn from 0 … a; false: from 0 … n - 1, where n is the third argument of the
                   expression */
@@ -439,7 +439,7 @@ int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const i
                  const struct expr *where);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_is_output(const struct graph *g, int v);
-/* Returns a reference to value v whose subscript k is the INDEX of axes[k]. If `axes` is NULL, v's own axes are
+/* Returns a reference to value v, with the INDEX of axes[k] as subscript k. If `axes` is NULL, v's own axes are
    used. */
 struct ref graph_ref(const struct graph *g, int v, const int *axes);
 /* Returns a value with this operation and these axes, without operands. It is not added to a graph. */

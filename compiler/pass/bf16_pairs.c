@@ -232,7 +232,8 @@ bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct s
     return true;
 }
 
-/* A loop with a period visits runs of neighbouring keys. Returns false if a run fills less than half a tile. */
+/* A loop with a period visits runs of neighbouring keys. Returns false if the runs of one of `loops` fill less than
+   half a tile. */
 static bool fills_tiles(struct stmt *const *loops, int depth, const struct matrix_unit *unit)
 {
     for (int f = 0; f < depth; f++)

@@ -320,8 +320,8 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
     p->queries->apart = true;
 }
 
-/* Returns the estimated cost of the plan in pairs of query and key. If `plan` is NULL, returns the cost of the present
-   loops. */
+/* Returns the estimated cost of the loops that the plan makes, or of the loops as they are if `plan` is NULL. The unit
+   is one pair of query and key. */
 static double cost_of(const struct compilation *c, const struct terms *all, const struct plan *plan)
 {
     struct loops *const tried = loops_copy(c->loops);

@@ -13,8 +13,8 @@ struct rows {
     int sum; /* the axis that the product sums over */
 };
 
-/* Describes a row: element * constant * scale + shift, for the elements of value `input`. `scale` and `shift` are
-   values without the summed axis, or -1. */
+/* Describes a row: element * constant * scale + shift, for the elements of value `input`. `scale` and `shift` are the
+   numbers of values without the summed axis; -1: no scale, no shift. */
 struct row {
     int input, scale, shift;
     double constant;
@@ -51,8 +51,8 @@ static bool is_of_row(const struct rows *x, const struct value *v, const struct 
     return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
 }
 
-/* Adds a value with one number for each row, and returns the value's number. It is 'before op e', where e is an
-   expression of v. If `before` is -1, it is e, or -e if op is EXPR_SUB. */
+/* Adds a value with one number for each row, and returns the number of the value. The value is 'before op e', where e
+   is an expression of v. If `before` is -1, the value is e, or -e if op is EXPR_SUB. */
 static int with_number(struct rows *x, int before, enum expr_op op, const struct value *v, const struct expr *e)
 {
     struct module *m = x->g->module;

@@ -120,7 +120,8 @@ void reversal_save_rows(struct compilation *c);
 
 /* Whether a value is a total (total.c). */
 bool reversal_is_total(const struct module *m, const struct value *v);
-/* The axes of a sum's operands and of its region, as bits: the summed axes and the axes of v (total.c). */
+/* Returns the summed axes of v and v's own axes, as bits. Together they are the axes of v's operands and region.
+   (total.c) */
 uint32_t reversal_summed(const struct value *v);
 /* Returns the axes in `axes` that are sequences, as bits (total.c). */
 uint32_t reversal_sequences(const struct module *m, uint32_t axes);
@@ -136,7 +137,7 @@ void reversal_split_totals(struct compilation *c, int lane, int wholes);
 void reversal_split_heads(struct compilation *c);
 
 /* If rows of the stream have a factor, f[j] * x[j], moves the factor from the vectors to the pairs (factor.c says why).
-   Only for the loops of the graph's output 0. */
+   Changes only the loops of the graph's output 0. */
 void reversal_move_factors(struct graph *g);
 
 /* Merges two groups of gradients if one sweep over the pairs can compute what both need (sweep.c). of[o] is the group

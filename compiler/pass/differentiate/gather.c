@@ -15,8 +15,9 @@ struct solution {
     int axis;                 /* the axis of f */
     uint32_t taken;           /* axes that t may not use, as bits */
     int free, of[MAX_FREE];   /* the number of free axes, and these axes */
-    const struct expr *valid; /* the condition on d and t for g(d, t) to be a feature; NULL: always true */
-    int known;                /* the number of known replacements: from[k], a quotient or remainder of f, is to[k] */
+    const struct expr *valid; /* holds if g(d, t) is the index of a feature; NULL: g(d, t) always is */
+    int known;                /* the number of known equalities: from[k], a quotient or remainder of f, is equal to
+                                 to[k] */
     const struct expr *from[MAX_KNOWN], *to[MAX_KNOWN];
 };
 

@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-/* The rewriting of one output. "The heads" are the indices of `axis`. */
+/* The rewriting of one output. In this file, "the heads" are the indices of `axis`. */
 struct heads {
     struct compilation *c;
     struct graph *g;
     struct module *m;
     int axis;     /* the axis of members that the output sums over */
-    bool *sums;   /* for each value: whether it has no axis of heads and depends on a sum over the heads */
+    bool *sums;   /* for each value: whether it depends on a sum over the heads and does not have the axis of heads */
     int *of_head; /* for each value: 1 + the number of its counterpart, which has an axis of heads; 0: not made yet */
     bool failed;  /* the output cannot be split, for example because it is not linear in the sums over heads */
 };

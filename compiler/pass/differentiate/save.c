@@ -83,7 +83,7 @@ static struct graph *take_rows(struct graph *g, struct graph *made, const struct
         const char *name = arena_printf(g->module->arena, "%s_%d", prefix, count++);
         struct value given = graph_value(GRAPH_INPUT, g->value[v].rank, g->value[v].axes);
         given.name = name;
-        g->value[v] = given; /* the input replaces the value under the same number */
+        g->value[v] = given; /* the input gets the number of the value, so users of the value now read the input */
         graph_output(made, name, v);
     }
     graph_sweep(made);

@@ -74,9 +74,9 @@ static const struct expr *in_chunks(const struct reversal *x, const struct expr 
     return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
 }
 
-/* The region of state S[c] contains pairs of a key j and the chunk c of a query. Returns the region of A[c], which
-   contains pairs of a query's chunk, `query`, and the chunk c of a key. For example, j < c * length becomes c < query.
-   Returns NULL if the region does not consist of whole chunks. */
+/* The region of S[c] tells which keys j the queries of chunk c read. Converts it to the region of A[c], which tells
+   which chunks of queries (`query`) read the keys of chunk c. For example, j < c * length becomes c < query. Returns
+   NULL if the region does not consist of whole chunks. */
 static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s,
                                        const struct expr *query)
 {

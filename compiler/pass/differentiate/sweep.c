@@ -113,7 +113,8 @@ static void join(struct compilation *c, struct join *x, int *of, int lanes, int 
         struct value given = graph_value(GRAPH_INPUT, v->rank, v->axes);
         given.name = arena_printf(g->module->arena, "sum_%d", s);
         given.sums = true;
-        rows->value[x->sum[s]] = given; /* the input replaces the sum under the same number */
+        rows->value[x->sum[s]] = given; /* the input gets the number of the sum, so users of the sum now read the
+                                           input */
         of[g->outputs] = lanes;
         graph_output(g, given.name, x->sum[s]);
     }

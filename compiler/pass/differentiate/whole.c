@@ -94,7 +94,7 @@ static void output_total(struct wholes *x, int v, int number)
         return;
     }
     given.name = arena_printf(x->m->arena, x->c->program.linear ? "linear_whole_%d" : "whole_%d", number);
-    x->g->value[v] = given; /* the input replaces the total under the same number */
+    x->g->value[v] = given; /* the input gets the number of the total, so users of the total now read the input */
     graph_insert(x->g, x->g->values, sum);
     graph_output(x->g, given.name, x->g->values - 1);
 }

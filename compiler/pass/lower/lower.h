@@ -52,9 +52,12 @@ struct lowering {
     int rows;         /* the axis of rows, for few queries; -1: many queries */
     int slices;       /* the axis of slices; -1: none */
     uint32_t within;  /* as bits, the axes of rows that are summed within a slice */
-    bool prefix;      /* a query reads the state of the chunks before its own; false: of all keys */
-    bool after;       /* a lane reads the state of the chunks after its own; loops start at the last chunk */
-    /* `chunk_of` is the chunk number of the query in a lane, max(last, 0) / length, and `last` is its last key. */
+    bool prefix;      /* true: a query reads the state of the chunks before its own chunk; false: it reads the state of
+                         all keys */
+    bool after;       /* a key in a lane reads the state of the chunks after its own chunk, so loops start at the last
+                         chunk */
+    /* `last` is the last key that the query in a lane sees. `chunk_of` is the number of this key's chunk, max(last, 0)
+       / length. */
     const struct expr *chunk_of, *last;
     const struct expr *stream_last; /* if `after`: a point of the stream belongs to the chunk that contains this
                                        position */
