@@ -234,8 +234,8 @@ static bool same_integers(const struct expr *a, const struct expr *b, int depth)
     return false;
 }
 
-/* Simplifies a comparison of a truth value with a constant if the result is the same for false and true, as in (x < y)
-   != 2. Returns NULL for any other comparison. */
+/* Simplifies a comparison of a truth value with a constant if the result is the same for false and true. For example,
+   (x < y) != 2 is true. Returns NULL for any other comparison. */
 static const struct expr *truth_compared(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     const bool first = a->type == TYPE_BOOL && constant(b), second = b->type == TYPE_BOOL && constant(a);

@@ -635,7 +635,8 @@ struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt
 /* Which statements use array a:
    - stmt_reads, stmt_writes: whether the statement itself, without its body, reads or assigns elements of a.
    - stmt_touches: whether the statement or a statement in its body reads or assigns elements of a.
-   - stmts_touching: the number of MAP, DOT and COPY statements, in the list and in bodies, that read or assign them. */
+   - stmts_touching: the number of MAP, DOT and COPY statements that read or assign elements of a, in the list and in
+     the bodies of its statements. */
 bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
@@ -647,7 +648,8 @@ bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
 int array_terms(const struct array *a); /* the number of bf16 terms stored per number; 1 if numbers are not split */
-/* The number of multiplications for a product of a number with a terms and a number with b terms (array.terms). */
+/* The number of bf16 multiplications for the product of two numbers, one split into a terms and one into b terms
+   (array.terms). */
 int products_of_terms(int a, int b);
 /* The number of array elements in memory, including padding and all held tiles; INT64_MAX if it overflows. */
 int64_t array_elements(const struct array *a);

@@ -166,7 +166,7 @@ double work_on_units(const struct compilation *c, const struct problem_size *siz
     return visited * on_units(c, false, true) + tokens_of(size) * on_units(c, true, true);
 }
 
-/* Returns time of a product of bf16 / time of the same product in f32. */
+/* Returns the ratio (time of a product of bf16) / (time of the same product in f32). */
 static double share_of_f32(const struct target *t, enum target_feature feature)
 {
     return nominal_peak(t, DTYPE_BF16) / (PRODUCT_COST * target_multiply_adds(t, feature));

@@ -168,9 +168,8 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
     return made;
 }
 
-/* The tile is rounded after the statements from s to `end`. So maps among them that write the tile may compute
-   exponentials with low precision. If `all`, this marks all such maps with an exponential, otherwise only the last
-   map. */
+/* The tile is rounded after the statements from s to `end`. So maps that write the tile may compute exponentials with
+   low precision. If `all`, this marks all such maps with an exponential, otherwise only the last map. */
 static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool all)
 {
     struct stmt *last = NULL;

@@ -95,8 +95,8 @@ static void drop_unused_operands(struct graph *g)
     }
 }
 
-/* A map may only copy its operand. Makes the users of such a map read the operand directly. A map that is an output
-   stays. */
+/* Handles maps that only copy their operand: makes the users of such a map read the operand directly. A map that is an
+   output stays. */
 static void drop_identities(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {

@@ -20,7 +20,8 @@
    term that lacks an axis of the gradient is constant along this axis. */
 struct gradient_term {
     int value;                /* the number of the graph's value */
-    int by;                   /* the value that divides the term, over a subset of its axes; -1: none */
+    int by;                   /* the number of the value that divides the term; its axes are axes of the term; -1: no
+                                 divisor */
     const struct expr *where; /* NULL: everywhere */
 };
 

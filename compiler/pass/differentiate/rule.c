@@ -283,7 +283,8 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
             by = divisor->op == EXPR_OPERAND ? v.operand[divisor->integer].of : -1;
             struct ref plain = by >= 0 ? graph_ref(x->g, by, NULL) : (struct ref){0};
             if (by < 0 || !ref_equal(&plain, &v.operand[divisor->integer]))
-                by = divisor == row_divisor ? row_by : reversal_map(x, &row, divisor); /* made once for all operands */
+                by = divisor == row_divisor ? row_by : reversal_map(x, &row, divisor); /* the divisor is made once and
+                                                                                          used for all operands */
             row_divisor = divisor;
             row_by = by;
         }

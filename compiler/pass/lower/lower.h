@@ -56,8 +56,8 @@ struct lowering {
                          all keys */
     bool after;       /* a key in a lane reads the state of the chunks after its own chunk, so loops start at the last
                          chunk */
-    /* `last` is the last key that the query in a lane sees. `chunk_of` is the number of this key's chunk, max(last, 0)
-       / length. */
+    /* `last` is the last key that the query in a lane sees. `chunk_of`, max(last, 0) / length, is the number of this
+       key's chunk. */
     const struct expr *chunk_of, *last;
     const struct expr *stream_last; /* if `after`: a point of the stream belongs to the chunk that contains this
                                        position */
