@@ -1,13 +1,14 @@
-/* Copies elements that a MAP reads at computed subscripts into a tile, because a vector is loaded from consecutive
-   addresses. Example: the MAP over [j i] reads table[i - j + 127], clamped to the ends of the table.
-   - If the subscripts depend only on i - j, the tile is a strip: one element for each difference in the current ranges,
-     not for each pair. Neighbouring lanes read neighbouring elements of the strip.
-   - Otherwise the tile has an element for each point of the axes that the subscripts depend on. */
+/* If a MAP reads elements of a parameter at computed subscripts, copies these elements into a tile. Lanes must read
+   consecutive addresses, and computed subscripts need not be consecutive. Example: a MAP over [j i] reads
+   table[i - j + 127], clamped to the ends of the table.
+   - If the subscripts depend only on i - j, the tile is a strip: it has one element for each difference i - j in the
+     current ranges. Neighbouring lanes read neighbouring elements of the strip.
+   - Otherwise the tile has an element for each point of the axes on which the subscripts depend. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* Returns the factor of the axis's index in e, a sum with constant factors. Sets *linear to false if e is no such
-   sum. */
+/* If e is a sum of terms, returns the factor of the axis's index in e: for i - j and the axis of j returns -1. If e is
+   not such a sum, sets *linear to false. */
 static int64_t factor_of(const struct expr *e, int axis, bool *linear)
 {
     if (!(expr_axes(e) >> axis & 1)) return 0;
@@ -20,7 +21,7 @@ static int64_t factor_of(const struct expr *e, int axis, bool *linear)
     }
 }
 
-/* Whether e depends on the indices of a and b only by their difference. */
+/* Whether e depends on the indices of axes a and b only through their difference, as in (i - j) / 2. */
 static bool of_difference(const struct expr *e, int a, int b)
 {
     if (!(expr_axes(e) >> a & 1) && !(expr_axes(e) >> b & 1)) return true;
@@ -34,7 +35,7 @@ static bool of_difference(const struct expr *e, int a, int b)
 
 struct walk {
     struct loops *l;
-    int64_t lanes; /* numbers in a vector */
+    int64_t lanes; /* the number of elements in a vector */
     int depth;
     struct stmt *loop[MAX_LOOPS];
 };
@@ -47,7 +48,7 @@ static const struct stmt *loop_over(const struct walk *x, int axis)
     return NULL;
 }
 
-/* Returns the maximum number of indices of the axis in its current range. */
+/* Returns the maximum number of indices in a current range of the axis; 0 if it is not known. */
 static int64_t width(const struct walk *x, int axis)
 {
     const struct stmt *const loop = loop_over(x, axis);
@@ -55,7 +56,8 @@ static int64_t width(const struct walk *x, int axis)
     return loop ? loop->step : a->source == SIZE_CONSTANT || a->source == SIZE_ROWS ? a->extent : 0;
 }
 
-/* Appends the tile and a COPY of *r into it. Makes *r read the tile at `at`, or along its own axes if that is NULL. */
+/* Adds the tile, and returns a COPY of what `from` reads into the tile. Makes *r read the tile at subscript `at`. If
+   `at` is NULL, *r reads the tile along its own axes. */
 static struct stmt *copy_into(struct walk *x, struct array tile, const struct ref *from, struct ref *r,
                               const struct expr *at)
 {
@@ -76,8 +78,8 @@ static struct stmt *copy_into(struct walk *x, struct array tile, const struct re
     return copy;
 }
 
-/* Makes the strip for a reference that depends on the difference of the indices of `lane` and `other`. Returns NULL if
-   the indices in a current range are not consecutive, or the module has too many axes. */
+/* Makes the strip for *r, whose subscripts depend on (index of `lane`) - (index of `other`). Returns the COPY into the
+   strip. Returns NULL if the indices in a current range are not consecutive, or if the module has too many axes. */
 static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
 {
     struct module *const m = x->l->module;
@@ -88,7 +90,7 @@ static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
     int axis = module_find_axis(m, name);
     if (axis < 0) axis = module_axis(m, name, SIZE_CONSTANT, extent);
     if (axis < 0) return NULL;
-    /* element 0 is the smallest difference: the first lane and the last of the others */
+    /* element 0 is for the smallest difference: the first index of `lane` minus the last index of `other` */
     const struct expr *const lowest = expr_make(
         m, EXPR_ADD, expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL),
         expr_int(m, 1), NULL);
@@ -104,7 +106,7 @@ static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
     return copy_into(x, tile, &from, r, expr_make(m, EXPR_SUB, difference, lowest, NULL));
 }
 
-/* Makes the COPY for operand *r of statement s. */
+/* Returns the COPY for operand *r of statement s, and makes *r read the new tile. */
 static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r, int lane)
 {
     const uint32_t used = ref_axes(r);

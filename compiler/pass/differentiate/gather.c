@@ -250,8 +250,9 @@ static const struct expr *substitute(const struct solution *s, const struct expr
     return settled(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f));
 }
 
-/* Makes subscript s of r the index of its axis, for a subscript that depends on sequences, such as i - j + 7. A term goes
-   to all elements of the axis: as it is to the element that the subscript reads, and as 0 to the others. */
+/* Replaces subscript s of r, which depends on sequences, by the index of its axis. For example, table[i - j + 7]
+   becomes table[t]. The element that the old subscript reads gets the term e, and all other elements of the axis get 0.
+   Returns the new e. */
 static const struct expr *one_hot(struct reversal *x, struct value *map, const struct expr *e, struct ref *r, int s,
                                   uint32_t *axes)
 {

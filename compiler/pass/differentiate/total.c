@@ -156,8 +156,8 @@ static void share_out(struct splitting *x, struct total *t)
     if (t->slices < 0) fail(x, "of a program with more than 24 axes");
 }
 
-/* Returns an axis of extent 1. A total that is a single number gets this axis, and so does a value that is computed from
-   totals and is a single number, because an output of loops needs a constant axis. */
+/* Returns an axis of extent 1. An output of loops needs a constant axis. So this axis is added to totals that are
+   single numbers, and to single numbers that are computed from totals. */
 static int axis_of_one(struct module *m)
 {
     const int found = module_find_axis(m, "one");
@@ -226,7 +226,8 @@ static int partial_of(struct splitting *x, const struct total *t)
 
 /* ---- the program that adds the slices ---- */
 
-/* Whether the counterpart of a value in the graph that adds the slices has the axis of extent 1. */
+/* Whether the value gets the axis of extent 1 in the graph that adds the slices: it depends on a total and has no
+   constant axis. */
 static bool gets_axis_of_one(const struct splitting *x, int number)
 {
     const struct value *const v = &x->g->value[number];
