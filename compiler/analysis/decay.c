@@ -156,6 +156,7 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
     if (range.low > 1 || (range.low > 0 && range.high > 1))
         return "no state can be carried for a weight that may grow with the distance between query and key";
     if (!(range.low > 0))
-        return "no state can be carried for a power with the distance between query and key unless its base is above 0";
+        return "no state can be carried for a power whose exponent is the distance between query and key if its base "
+               "may be 0 or less";
     return NULL;
 }

@@ -154,11 +154,10 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
                                              floor(log(largest)) - 28); /* exp(28) leaves room for sums over rows */
     diagnostics_warning(d, found->at, "%s'%s' overflows %s if its exponent is large%s; rows of the result are then NaN",
                         where, power ? "pow" : "exp", dtype_name(dtype_of_sums(dtype)), above);
-    diagnostics_note(
-        d, found->at,
-        "a maximum is subtracted only if the whole weight is a multiple of an exponential: write it so, or "
-        "bound the exponent%s",
-        bound);
+    diagnostics_note(d, found->at,
+                     "attnc subtracts the maximum of a row only if the weight has the form f * exp(x): write it so, or "
+                     "bound the exponent%s",
+                     bound);
 }
 
 /* Warns if the weight is a high power, which overflows for a moderate base, and a compiled form does not divide it by
@@ -178,8 +177,8 @@ static void warn_powers(const struct spec *spec, const struct graph *source,
         growth, dtype_name(dtype_of_sums(spec->dtype)), bare->program.linear ? "linear" : "quadratic",
         overflow_base(spec->dtype, growth), underflow_base(spec->dtype, growth));
     diagnostics_note(d, spec->similarity.at,
-                     "the quadratic form divides a power by the maximum of its row if the weight is one power and the "
-                     "row is divided by its sum");
+                     "the quadratic form prevents this, by division by the maximum of the row, if the weight is a "
+                     "single power and rows are divided by their sum");
 }
 
 void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation,

@@ -429,7 +429,8 @@ static enum status load_all(struct running *r)
     for (int k = 0; k < b->o->targets && !b->target; k++)
         if (target_runs(b->o->target[k])) b->target = b->o->target[k];
     if (!b->target) {
-        complain(b->o, "this machine runs none of the targets; without --target, attnc bench takes those that it runs");
+        complain(b->o, "this machine runs none of the targets; without --target, attnc bench takes a target that the "
+                       "machine runs");
         return STATUS_INPUT;
     }
     b->machine = machine_open(r->arena, b->o->console.quiet, &status);
@@ -477,7 +478,7 @@ static enum status check_files(const struct options *o)
                *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
     if (suffix && strcasecmp(suffix, ".svg") != 0) {
         complain(o,
-                 "--plot writes SVG, so the file's name ends in .svg, not '%s'; other programs convert it, as in "
+                 "--plot writes SVG, so the file's name must end in .svg, not '%s'; other programs convert SVG, as in "
                  "rsvg-convert out.svg -o out%s",
                  o->plot, suffix);
         return STATUS_USAGE;

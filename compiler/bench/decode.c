@@ -6,8 +6,8 @@
 #include "../emit/emit.h"
 #include "../host/host.h"
 
-/* The linear form compiled for decoding on this machine, whose state has sums over chunks; NULL if there is none, so
-   the state has keys and values. */
+/* Returns the linear form that decodes on this machine, with a state of sums over chunks. NULL: the state has keys and
+   values instead. */
 static const struct compilation *carried(const struct unit *p)
 {
     for (int k = 0; k < p->extends; k++)
@@ -35,8 +35,8 @@ static double param_bytes(const struct attn_kernel *kernel, const struct attn_pr
     return bytes;
 }
 
-/* The linear form: a step reads all sums, and the keys and values that are stored one by one: the last read_back ones
-   and those of the unfinished chunk, which has (chunk + 1) / 2 on average. */
+/* The linear form: a step reads all sums, and the keys and values of some single tokens: of the last read_back tokens,
+   and of the tokens in the unfinished chunk, which are (chunk + 1) / 2 on average. */
 static void count_sums(const struct unit *p, const struct compilation *c, const struct problem_size *size,
                        struct bench_result *result)
 {

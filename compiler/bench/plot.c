@@ -36,7 +36,7 @@ struct curve {
     double length[MAX_LENGTHS], seconds[MAX_LENGTHS];
 };
 struct scale {
-    double min, max, from, to; /* values min to max are drawn at pixels from to to, logarithmically */
+    double min, max, from, to; /* a logarithmic axis: the value min is at pixel `from`, the value max at pixel `to` */
 };
 struct picture {
     const struct bench *b;

@@ -199,7 +199,8 @@ static void print_notes(const struct bench *b, bool inexact, bool shaking, struc
         text_add(out,
                  "Forward saves `saved` bytes for backward, which computes the gradients with respect to q, k, v; `of "
                  "forward` is the time of backward divided by the time of forward.\n");
-    if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
+    if (b->ids)
+        text_add(out, "Integer parameters: %lld consecutive positions have the same id.\n", (long long)q->document);
     if (inexact) text_add(out, "Visited pairs were counted for a sample of the queries.\n");
     if (b->interrupted) text_add(out, "Interrupted: %d of %d points were started.\n", b->begun, b->points);
 }

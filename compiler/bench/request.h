@@ -31,7 +31,7 @@ struct bench_result {
                            reading only */
     const char *unit;   /* the instructions of the matrix products: "AVX2", "AMX" */
     bool on_units;      /* these are instructions of matrix units; `peak` is then the peak of matrix units */
-    double peak;        /* FLOPs per second, of which the report prints the share that was reached */
+    double peak;        /* the machine's peak in FLOPs per second; the report prints how much of it the call reached */
     double peak_spread; /* repeats_spread of the measurements of the peak */
     size_t workspace;
     /* with --decode */
@@ -52,10 +52,11 @@ struct bench {
     struct machine *machine;
     const struct target *target; /* the best target that this machine runs */
     const char *compiler;        /* the name and version of the compiler that compiled the kernels */
-    int entries;                 /* for each spec forward; with --backward, its backward follows */
+    int entries;                 /* the number of entries: forward of each spec, followed by its backward with
+                                    --backward */
     const struct unit *unit[MAX_ENTRIES];
     bool backward[MAX_ENTRIES];
-    int points, begun; /* begun: the number of points that were measured, or begun to be */
+    int points, begun; /* begun: the number of points whose measurement has begun */
     struct bench_point *point;
     bool ids; /* a spec has an integer input, such as document ids, so the document length matters */
     bool interrupted;

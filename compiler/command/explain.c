@@ -31,21 +31,22 @@ static void print_ranges(const struct compilation *c, const struct stmt *s, bool
         const struct expr *position;
         int64_t keys = 1;
         if (r->drawn && floor_quotient(c->loops->module, r->drawn->arg[1], &position, &keys))
-            printf(", of these only the blocks of %lld keys drawn for %s block of queries, %lld each, from seed %llu",
+            printf(", only in blocks of %lld keys that are drawn at random for %s block of queries: %lld blocks for "
+                   "each, from seed %llu",
                    (long long)keys, every ? "every" : "some", (long long)r->drawn->draw->count,
                    (unsigned long long)r->drawn->draw->seed);
         printf("\n");
     }
 }
 
-/* Prints which keys of each period of the mask a loop over keys visits, or which queries share a tile. */
+/* For a periodic mask, prints which keys of a period a loop visits, or which queries share a tile. */
 static void print_period(const struct compilation *c, const struct stmt *s, int indent)
 {
     const char *phase = emit_bound(c, s->phase);
     long long period = (long long)s->period, last = (long long)s->run - 1;
     printf("%*s", indent, "");
     if (s->parallel)
-        printf("a tile has queries that are %lld positions apart, which see the same keys\n", period);
+        printf("a tile has queries that are %lld positions apart, because these see the same keys\n", period);
     else if (last == 0)
         printf("of these only the keys that are %s modulo %lld\n", phase, period);
     else
@@ -107,13 +108,12 @@ static void explain_states(const struct compilation *c)
         }
     if (keys == 0) return;
     if (c->separated.reach)
-        printf("  summed over chunks of %lld keys: a query is multiplied with the states of the %lld chunks before its "
-               "own, which are added again for every chunk, and attends to the keys after them\n",
+        printf("  summed over chunks of %lld keys: for every chunk of queries, the states of the %lld chunks before it "
+               "are added; a query is multiplied with this sum, and attends to the keys after these chunks\n",
                (long long)keys, (long long)c->separated.reach);
     else
-        printf("  carried over chunks of %lld keys: a query is multiplied with the state before the chunk of its last "
-               "key, "
-               "and attends to the keys of that chunk\n",
+        printf("  carried over chunks of %lld keys: a query attends to the keys of the chunk with its last visible "
+               "key, and is multiplied with the state of all chunks before that one\n",
                (long long)keys);
     for (int v = 0; v < g->values; v++) {
         if (!g->value[v].keep || g->value[v].keep == keep) continue;
@@ -140,8 +140,8 @@ static int64_t chunk_of_few(const struct compilation *few)
     return 0;
 }
 
-/* For each range of numbers of keys, prints the maximum number of rows of queries with which the kernel uses its
-   version for few queries. */
+/* Prints up to how many rows of queries the kernel uses its version for few queries. This maximum may change with the
+   number of keys. */
 static void explain_few(const struct unit *p)
 {
     const struct version *v = p->version, *first = NULL, *last = NULL;
@@ -157,7 +157,7 @@ static void explain_few(const struct unit *p)
     }
     if (first)
         printf("  few:%s up to %d queries, if the heads that share keys have at most %lld rows of queries%s;\n"
-               "  keys are read in chunks of %lld, which are distributed among threads, once for all rows\n",
+               "   threads share the keys in chunks of %lld; a key is read once for all rows\n",
                first->from ? arena_printf(p->arena, " from %lld keys on", (long long)first->from) : "", MAX_FEW_QUERIES,
                (long long)first->few_rows, more.length ? arena_printf(p->arena, " (%s)", more.data + strlen(", ")) : "",
                (long long)chunk_of_few(first->few));
@@ -213,7 +213,8 @@ static void explain_algorithm(const struct unit *p)
     const int64_t many = 1 << 14;
     count_work(linear, &(struct problem_size){1, 1, 1, many, many}, many, 0, &counts);
     printf("  %.0f FLOPs for each token and head at every length\n", counts.flops / (double)many);
-    printf("  with maps and folds, this takes the time of %.0f FLOPs of a product\n", linear_cost(linear));
+    printf("  with feature maps and updates of the state, this takes as long as %.0f FLOPs of a matrix product\n",
+           linear_cost(linear));
     int64_t from = 0;
     for (int k = p->versions - 1; k >= 0; k--)
         if (p->version[k].c == linear) from = p->version[k].from;
@@ -403,24 +404,23 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
     if (limits.rates.units > 0)
         printf("  for products on matrix units, below %.1f\n", limits.rates.units / limits.rates.bandwidth);
     if (counted_heads(p->graph) > 1)
-        printf("  heads do not see the same keys: numbers are the mean of the first %d\n", COUNTED_HEADS);
+        printf("  heads do not see the same keys: numbers are the mean of the first %d heads\n", COUNTED_HEADS);
     const bool exact = print_costs(p, costs, &limits, ALL_QUERIES);
     if (has_few(p)) {
         printf("  with one query and n keys:\n");
         print_costs(p, costs, &limits, ONE_QUERY);
     }
     if (p->attends) {
-        printf("  with one token after others, n keys in total, which the state stores prepared:\n");
+        printf("  with one token appended to a state of prepared keys, n keys in total:\n");
         print_costs(p, costs, &limits, ONE_TOKEN);
     }
-    printf(
-        "  - FLOPs: products of the pairs that the mask allows\n"
-        "  - visited: the pairs of the tiles that the loops visit; useful: the share that the mask allows\n"
-        "  - work: FLOPs of products of all visited pairs, and maps as the FLOPs that take the same time\n"
-        "  - bytes: arrays are read once; keys and values once per tile of queries, if those that a query sees exceed "
-        "the cache\n");
+    printf("  - FLOPs: products of the pairs that the mask allows\n"
+           "  - visited: the pairs of the tiles that the loops visit; useful: the share that the mask allows\n"
+           "  - work: FLOPs of products of all visited pairs; maps are counted as the FLOPs that take the same time\n"
+           "  - bytes: every array is read once, but keys and values once per tile of queries if the keys that a query "
+           "sees exceed the cache\n");
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
-    if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
+    if (ids) printf("  Integer parameters: %lld consecutive positions have the same id.\n", (long long)costs->document);
     if (!exact) printf("  Visited pairs were counted for a sample of the queries.\n");
     if (limits.spread > SPREAD_MAX && !quiet)
         fprintf(stderr,
@@ -503,8 +503,8 @@ static void explain_knobs(const struct unit *p)
     section("Knobs of schedule:");
     explain_knobs_of(p, false);
     if (p->backwards) {
-        printf("  backward: knobs of the gradients; by default each part has its own tiles, here those of the first "
-               "part\n");
+        printf("  backward: knobs of the gradients; by default each part has its own tiles; here are the tiles of the "
+               "first part\n");
         explain_knobs_of(p, true);
     }
     for (int e = 0; e < p->spec->schedules; e++) {
@@ -593,12 +593,12 @@ static void explain_state(const struct unit *p)
     }
     const long long sums = p->extends ? (long long)p->extend[0].c->loops->kept : 0, all = sums + rows * token;
     if (p->extends)
-        printf("  %lld bytes of sums and the last tokens, up to %lld of %lld bytes", sums, rows, token);
+        printf("    %lld bytes of sums and the last tokens, up to %lld tokens of %lld bytes", sums, rows, token);
     else if (p->read_first)
-        printf("  the first %lld tokens and the last ones, up to %lld of %lld bytes", (long long)p->read_first, rows,
-               token);
+        printf("    the first %lld tokens and the last ones, up to %lld tokens of %lld bytes", (long long)p->read_first,
+               rows, token);
     else
-        printf("  the last tokens, up to %lld of %lld bytes", rows, token);
+        printf("  the last tokens, up to %lld tokens of %lld bytes", rows, token);
     printf(": %lld bytes for every sequence and %s, however long it is\n", all,
            p->extends && emit_tasks_over(p->extend[0].c->loops, SIZE_MEMBERS) ? "head" : "key/value head");
     printf("  smaller than all keys and values from %lld tokens on\n", all / token + 1);

@@ -64,7 +64,7 @@ static void shape_of(const struct kernel_array *a, int64_t *shape)
     for (int k = 0; k < a->rank; k++) shape[k] = a->axis[k].constant ? a->axis[k].extent : axis[a->axis[k].size];
 }
 
-/* Returns whether the caller provides the array: an argument of entry points that none of them writes. */
+/* Returns whether the caller provides the array: it is an argument that no entry point writes. */
 static bool is_input(const struct kernel_array *a)
 {
     return a->place == PLACE_ARGUMENT && a->access[ENTRY_FORWARD] <= ACCESS_READ &&
@@ -152,7 +152,8 @@ static const char *axis_origin(const struct run *r, int64_t axis)
     return "";
 }
 
-/* Compares the shape of an array that was read with that of `like`. Returns false after reporting a difference. */
+/* Compares the shape of an array from a file with the expected shape, the shape of `like`. Returns false after
+   reporting a difference. */
 static bool check_shape(struct run *r, const struct kernel_array *like, const struct attn_array *a)
 {
     const char *path = file_path(r, r->options->in_dir, like->name), *why = NULL;
@@ -192,8 +193,8 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
                 (long long)bad, bad == 1 ? "is" : "are");
 }
 
-/* Sets the sizes of the problem. The size of an axis is that of the first input that has the axis; check_shape compares
-   the other inputs with it. */
+/* Sets the sizes of the problem. The first input that has an axis gives the size of the axis; check_shape compares the
+   other inputs with it. */
 static void take_sizes(struct run *r)
 {
     int64_t *const size[ARRAY_SIZES] = {[ARRAY_SIZE_BATCH] = &r->problem.batch,
@@ -232,7 +233,7 @@ static void read_inputs(struct run *r, bool gradients)
         if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue; /* no dout.npy: no gradients */
         shape_of(a, expected);
         if (missing[k]) {
-            complain(r->options, "%s: no such file; it holds %s, shape %s", path, a->name,
+            complain(r->options, "%s: no such file; it should contain %s, shape %s", path, a->name,
                      shape_text(r, a->rank, expected));
             failed(r, STATUS_INPUT);
             continue;
@@ -249,7 +250,7 @@ static void read_inputs(struct run *r, bool gradients)
     }
     const struct attn_problem *const p = &r->problem;
     if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
-        complain(r->options, "%s: the number of heads, %lld, is not a multiple of that of k.npy, %lld",
+        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of k.npy, %lld",
                  file_path(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
         failed(r, STATUS_INPUT);
     }
@@ -297,7 +298,7 @@ static void read_params(struct run *r, const struct similarity *similarity)
             continue;
         }
         if (random && seeded(r, similarity)) continue;
-        complain(r->options, "%s: no such file; it holds the parameter %s, shape %s%s%s",
+        complain(r->options, "%s: no such file; it should contain the parameter %s, shape %s%s%s",
                  file_path(r, r->options->in_dir, a->name), a->name, shape_text(r, a->rank, shape),
                  a->dtype == DTYPE_I32 ? ", integers" : "", random ? ", which --seed N would generate" : "");
         failed(r, STATUS_INPUT);
@@ -478,8 +479,8 @@ static int read_chunks(const struct options *o, int64_t *chunk)
     return 0;
 }
 
-/* Copies rows from … from + n - 1 of each parameter with a row per key, and sets the parameters to the copies for the
-   next call of extend. piece[k] is the copy of array k; that of the previous call is freed. Returns false if memory is
+/* For each parameter that has a row per key, copies its rows from … from + n - 1, and passes the copy to the next call
+   of extend. piece[k] is the copy of array k; the copy for the previous call is freed. Returns false if memory is
    exhausted. */
 static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
 {
@@ -551,7 +552,7 @@ static const char *smaller_from(const struct run *r, size_t bytes)
     return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
 }
 
-/* --chunks: computes the output by calls of extend, compares it with forward's output in `out`, and replaces that. */
+/* --chunks: computes the output by calls of extend, compares it with forward's output in `out`, and writes it there. */
 static void call_chunks(struct run *r, struct attn_array *out)
 {
     const struct attn_kernel *const kernel = r->kernel;

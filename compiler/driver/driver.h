@@ -40,7 +40,8 @@ struct unit {
     struct version version[MAX_COMPILATIONS]; /* of forward, sorted by target, then by number of keys */
     int versions;
     struct version backward[MAX_BACKWARDS]; /* of the gradients, sorted by target, then by number of keys */
-    /* The numbers of versions of the gradients, of parts, and of arrays that forward saves or a part sums for rows. */
+    /* backwards, parts: the number of versions of the gradients, and of parts. saved: the number of arrays that forward
+       saves. row_sums: the number of arrays of row sums that a part makes for later parts. */
     int backwards, parts, saved, row_sums;
     struct version extend[MAX_VERSIONS]; /* if a state holds sums over chunks: one version for each target */
     int extends;
@@ -52,15 +53,16 @@ struct unit {
     /* The compilations of `attend` and `prepare`, each once, sorted by target. */
     struct compilation *of_prepared[2 * MAX_COMPILATIONS + MAX_VERSIONS];
     int of_prepareds;
-    /* `folds`: a second state can be added to a state. `moves`: this is so even if the second state was started at a
-       different position. `any_order`: the order in which states are added does not matter. */
+    /* `folds`: two states can be added to make one. `moves`: they can be added even if they started at different
+       positions. `any_order`: the order of the addition does not matter. */
     bool folds, moves, any_order;
     int64_t read_back;    /* a state stores this number of the last keys; negative: all keys */
     int64_t read_first;   /* a state stores this number of the first keys */
     uint64_t fingerprint; /* identifies states of this unit: a hash of the graph and of the layout of a state */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
-    const char *why_quadratic; /* the reason why no number of keys uses the linear form; NULL: some number uses it */
+    const char *why_quadratic; /* the reason why the linear form is never used; NULL: it is used for some numbers of
+                                  keys */
     bool standalone;           /* the emitted C includes no header of attnc */
     const char *command;       /* a command that produces the same output */
     unsigned asked;            /* EMIT_... bits that an option requested in addition to the spec */
@@ -105,7 +107,8 @@ const struct compilation *unit_extend_few(const struct unit *p, const struct tar
    default quadratic form of forward. */
 const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t);
 
-/* Returns a compilation like c, one of the unit's, with a new graph on which no pass has run. (versions.c) */
+/* Returns a compilation like c, which belongs to the unit, with a new graph on which no pass has run yet. (versions.c)
+ */
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *c);
 /* Returns one graph that computes all gradients from the inputs, `out` and `dout`; NULL: an error was reported.
    (gradients.c) */

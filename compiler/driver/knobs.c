@@ -29,7 +29,8 @@ bool knob_about(const struct defaults *by_default, bool backward, const struct c
     if (backward && !quadratic && !linear)
         *reason = "'emit' asks for no gradients";
     else if (backward && !(r->of & KNOB_OF_BACKWARD))
-        *reason = "gradients use the form of forward, and distribute heads themselves";
+        *reason = "it is a knob of forward only: gradients use the form of forward, and distribute heads in their own "
+                  "way";
     else if (!backward && !(r->of & KNOB_OF_FORWARD))
         *reason = "it is a knob of the gradients, under 'backward'";
     if (*reason) return false;

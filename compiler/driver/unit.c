@@ -111,30 +111,30 @@ static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     const struct position at = spec->linformer ? spec->project_at : masked ? spec->mask->at : spec->emit_at;
     const int errors = diagnostics_errors(d);
     if (spec->linformer)
-        diagnostics_error(d, at, "'project' mixes all keys of a sequence, so it cannot be decoded");
+        diagnostics_error(d, at, "'project' mixes all keys of a sequence, so this spec cannot be decoded");
     else if (looks_ahead(g)) {
-        diagnostics_error(d, at,
-                          masked
-                              ? "under this mask a query may see keys after its own position, so it cannot be decoded"
-                              : "without a mask a query sees keys after its own position, so it cannot be decoded");
+        diagnostics_error(
+            d, at,
+            masked ? "under this mask a query may see keys after its own position, so this spec cannot be decoded"
+                   : "without a mask a query sees keys after its own position, so this spec cannot be decoded");
         diagnostics_note(d, masked && !asked ? spec->emit_at : (struct position){0, 0},
-                         "%s'mask: causal', or 'all: [causal, …]' around a mask, masks the keys after a query",
+                         "%s'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query",
                          asked ? "" : "'emit' asks for 'decode'; ");
     } else if (depends_on_length(g)) {
         diagnostics_error(
-            d, at, "the keys that a query sees depend on the length of the whole sequence, so it cannot be decoded");
-        diagnostics_note(
-            d, (struct position){0, 0},
-            "'random' draws from all blocks of the sequence; with 'causal: true' it draws from those up to a "
-            "query's own");
+            d, at,
+            "the keys that a query sees depend on the length of the whole sequence, so this spec cannot be decoded");
+        diagnostics_note(d, (struct position){0, 0},
+                         "'random' draws from all blocks of the sequence; with 'causal: true' it draws from the "
+                         "query's block and the blocks before it");
     }
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (a->place != PLACE_PARAMS) continue;
         if (array_has_size(a, ARRAY_SIZE_N_Q))
-            diagnostics_error(d, spec->emit_at,
-                              "the parameter '%s' has elements for every query of a call, so it cannot be decoded",
-                              a->name);
+            diagnostics_error(
+                d, spec->emit_at,
+                "the parameter '%s' has elements for every query of a call, so this spec cannot be decoded", a->name);
         else if (array_has_size(a, ARRAY_SIZE_N_K) && a->dtype != DTYPE_I32)
             diagnostics_error(d, spec->emit_at,
                               "the parameter '%s' has elements for every key; decoding with such an array is not "

@@ -125,8 +125,8 @@ static const struct compilation *add_part(struct maker *x, const struct compilat
    - part 0: recomputes the saved rows, if forward has not saved them
    - part 1: sums over the elements of rows
    - part 2 and later: one part for each group of gradients that share loops
-   - gradients from sums that these loops have made for a merged group
-   - totals: gradients from the sums of slices of rows */
+   - from_sums: gradients from sums that a group of gradients has stored in the workspace
+   - totals: gradients that are sums over all rows, from one partial sum for each slice of the rows */
 static void compile_backward(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear,
                              const struct compilation **part)
 {
@@ -231,7 +231,7 @@ static void make_default_gradients(struct maker *x, struct defaults *u)
     }
 }
 
-/* Renumbers the parts, so that numbers of parts that no version has are left out. */
+/* Renumbers the parts without gaps. A part that no version has gets no number. */
 static void number_parts(struct unit *p)
 {
     int number[MAX_PARTS], kept = 0;
@@ -279,7 +279,7 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         p->why_quadratic = linear_never_pays(u->quadratic, c);
     if (c->separated.features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && (p->spec->emit & EMIT_BACKWARD) &&
         !linear_has_gradients(x, target))
-        p->why_quadratic = "its gradients are not compiled in the linear form yet";
+        p->why_quadratic = "the gradients of the linear form cannot be compiled yet";
     if ((c->separated.features && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
         u->linear = c;
     else if (!c->separated.features)
@@ -298,8 +298,9 @@ static struct compilation *make_few(const struct maker *x, const struct target *
     return good && !c->reason ? c : NULL;
 }
 
-/* Compiles the form for few queries, and adds it to the versions of the target, which start at p->version[first]. If a
-   version is linear, it is used up to the number of rows at which the linear form becomes faster. */
+/* Compiles the form for few queries, and adds it to the versions of the target, which start at p->version[first]. A
+   call that would run a linear version uses the form for few queries only up to the number of rows from which the
+   linear version is faster. */
 static void add_few(struct maker *x, const struct target *target, const struct defaults *by_default, int first,
                     bool shown)
 {
@@ -584,7 +585,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     if (!x->good) return false;
     bool linear = false;
     for (int k = 0; k < p->compilations; k++) linear |= p->compilation[k]->program.linear;
-    if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule uses it for no length";
+    if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule does not use it at any length";
     return true;
 }
 

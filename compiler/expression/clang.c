@@ -606,7 +606,7 @@ static const struct expr *parse(struct lowering *x)
 {
     struct expression_reader *r = x->r;
     if (!load_library()) {
-        expression_error(r, 0, "expressions are read with libclang, %d or newer: %s", OLDEST_CLANG, lib.problem);
+        expression_error(r, 0, "expressions need libclang %d or newer: %s", OLDEST_CLANG, lib.problem);
         expression_note(r, 0, "install it (Debian: libclang1-19) or name the library in ATTNC_LIBCLANG");
         return NULL;
     }

@@ -167,7 +167,7 @@ bool expression_reserves(const char *name)
     return among(name, names) || among(name, types) || among(name, keywords) || is_function(name) || *name == '_';
 }
 
-/* Returns the name of a function of which `word` may be a misspelling, or NULL. */
+/* Returns the function whose name is most similar to `word`, to suggest it to the user; NULL if no name is similar. */
 static const char *near_function(const char *word)
 {
     const char *names[EXPR_OPS + 1] = {NULL};
@@ -223,7 +223,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
         else
             note_functions(r, at);
     } else if (r->positions && strcmp(word, "s") == 0) {
-        expression_error(r, at, "a mask depends only on positions, so it has no 's'");
+        expression_error(r, at, "a mask depends only on positions and heads, so it cannot use 's'");
         expression_note(r, at, "the names are i, j, h");
     } else {
         expression_error(r, at, "unknown name '%s'", word);

@@ -32,7 +32,7 @@ struct job {
     struct folder cache;          /* NO_FOLDER: there is no cache */
     struct folder build;          /* the private folder to compile in; NO_FOLDER: not open */
     int64_t limit;                /* the maximum size of the cache in bytes */
-    bool openmp;                  /* OpenMP works, as far as is known */
+    bool openmp;                  /* OpenMP works, or was not tested yet */
     const char *kept;             /* the file name of the kernel in the cache; NULL: the cache does not have it */
     const sigset_t *mask;         /* the signal mask before guard_begin */
 };

@@ -56,7 +56,8 @@ struct built_kernel {
 };
 /* kernel_build compiles the source unless the cache has it, sets built->path, and stores built->description under
    `key`. kernel_recall finds a kernel by its key without the source, and fills in *built; it returns false if the cache
-   has no such key. The key must contain everything that the source depends on. NULL: kernel_build stores no key. */
+   has no such key. The key must contain everything that the source depends on. If `key` is NULL, kernel_build does not
+   store the description. */
 enum status kernel_build(struct arena *arena, const char *name, const char *source, const char *header, const char *key,
                          bool quiet, struct built_kernel *built);
 bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct built_kernel *built);

@@ -408,7 +408,8 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
         if (strcmp(key->text, "from") == 0) {
             if (listed) continue;
             spec_error(r, key,
-                       "'from' is only allowed in a list of schedules, each for lengths from that number of keys on");
+                       "'from' is only allowed in a list of schedules: it is the number of keys from which an item of "
+                       "the list applies");
             spec_note(r, key, "write schedule: [{…}, {from: …, …}]");
             continue;
         }

@@ -57,8 +57,8 @@ void spec_check(struct spec_reader *r, const char *file);
 struct yaml *yaml_read_override(struct arena *arena, const char *text, const char *origin, struct diagnostics *d);
 /* Makes a node without a position from the plain (unquoted) scalar `text`. */
 struct yaml *yaml_plain(struct arena *arena, const char *text);
-/* Returns the position in the file of byte `offset` of a scalar's text, or the scalar's position if that of the byte is
-   unknown. (yaml_position.c) */
+/* Returns the position in the file of byte `offset` of a scalar's text, or the position of the whole scalar if the
+   byte's position is unknown. (yaml_position.c) */
 struct position yaml_place(const struct yaml *node, size_t offset);
 
 #endif

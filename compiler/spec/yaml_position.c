@@ -1,6 +1,6 @@
 /* Finds the position in the file of one byte of a scalar's value: quotes, escapes and folded lines shift the bytes. The
    scalar's text is decoded again, with the position of each byte. If the result differs from libyaml's value, the
-   position is that of the whole scalar. */
+   position of the whole scalar is used. */
 #include "reader.h"
 #include "spec.h"
 
@@ -74,7 +74,7 @@ static void copy(struct decoder *x)
 }
 
 /* Decodes blanks and line breaks between words of a plain or quoted scalar. Blanks stay. A single line break becomes a
-   blank; of several, the first is dropped. */
+   blank. Several line breaks lose the first one. */
 static void fold_space(struct decoder *x)
 {
     struct decoder start = *x;

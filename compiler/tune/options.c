@@ -70,8 +70,8 @@ static bool read_shard(const struct options *o, struct tune_request *r)
         return false;
     }
     if (strcmp(r->strategy, "exhaustive") == 0 || strcmp(r->strategy, "random") == 0) return true;
-    complain(o, "--shard goes with --strategy exhaustive or random: others choose by all that they have seen; give "
-                "each its own --seed instead");
+    complain(o, "--shard needs --strategy exhaustive or random, because the other strategies choose points by all "
+                "earlier results; give each process a different --seed instead");
     return false;
 }
 
@@ -108,7 +108,7 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
     int lengths = 0;
     for (int k = 0; k < r->shapes; k++) lengths += k == 0 || r->shape[k].length != r->shape[k - 1].length;
     if (good && lengths > MAX_SCHEDULES) {
-        complain(o, "--shape names %d lengths; a kernel chooses from up to %d schedules", lengths, MAX_SCHEDULES);
+        complain(o, "--shape names %d lengths, but a kernel has at most %d schedules", lengths, MAX_SCHEDULES);
         good = false;
     }
     if (!good) return false;
@@ -135,7 +135,7 @@ bool tune_knobs(const struct options *o, struct tune_space *space)
         if (k == space->knobs) {
             struct text all = {0};
             for (k = 0; k < space->knobs; k++) text_add(&all, "%s%s", k ? ", " : "", space->knob[k].name);
-            complain(o, "--knobs takes some of %s, not '%s'", all.data ? all.data : "none", o->knobs);
+            complain(o, "--knobs takes a list of knobs, from %s, not '%s'", all.data ? all.data : "none", o->knobs);
             text_free(&all);
             return false;
         }

@@ -13,7 +13,8 @@ struct tune_request {
     double time, limit; /* in seconds: for the whole search, and for one trial */
     int64_t trials, samples, document;
     uint64_t seed;
-    int64_t shard, shards; /* searches only the points whose number mod `shards` is shard - 1; 1 and 1: all points */
+    int64_t shard, shards; /* --shard 2/8: shard is 2, shards is 8. Measures only points whose number mod `shards` is
+                              shard - 1 */
 };
 /* Returns false after a message, with *status set. */
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);

@@ -84,8 +84,8 @@ void tuning_tell(const struct tuning *t, const struct tune_run *run)
     text_free(&line);
 }
 
-/* Appends the old comment lines about the other direction: those about forward if this search measured backward, and
-   vice versa. Lines about backward contain " backward: ". */
+/* Keeps the old comment lines that this search does not replace: a search of backward keeps the lines about forward,
+   and vice versa. Lines about backward contain " backward: ". */
 static void keep_comments(bool backward, const char *has, struct text *says)
 {
     for (const char *line = has; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {

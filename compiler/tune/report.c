@@ -42,8 +42,8 @@ static void add_escaped(struct text *out, const char *text)
 
 /* ---- facts about a run and its trials ---- */
 
-/* How many times as fast as the default schedule a trial is: 1 / ratio, with its interval. `known` is false without a
-   sample. */
+/* The speed of a trial relative to the default schedule: times is 1 / ratio, and its confidence interval is low to
+   high. `known` is false if the trial has no samples. */
 struct speed {
     bool known;
     double times, low, high, seconds;
@@ -55,7 +55,7 @@ struct view {
     struct speed *speed; /* one for each trial */
     int measured;        /* the number of trials whose speed is known */
     int by_default;      /* the trial of the default schedule, or -1 */
-    /* run_best: NULL if no trial is faster than the default schedule */
+    /* the result of run_best; NULL if no trial is faster than the default schedule */
     const struct tune_trial *best;
 };
 struct page {
@@ -278,11 +278,11 @@ static void put_run(const struct page *p, const struct view *v)
         const int samples = best->result.samples;
         text_add(p->out, "</code>.");
         if (samples < 6)
-            text_add(p->out, " The interval is that of all samples, of which there %s only %d.",
-                     samples == 1 ? "is" : "are", samples);
+            text_add(p->out, " The interval spans all samples, because there %s only %d.", samples == 1 ? "is" : "are",
+                     samples);
         else
             text_add(p->out, " The interval holds the median of %d samples with 95%% confidence.", samples);
-        if (speed->low <= 1) text_add(p->out, " It has 1 in it: the gain may be noise.");
+        if (speed->low <= 1) text_add(p->out, " The interval contains 1: the gain may be noise.");
     }
     text_add(p->out, "</p>\n<dl class=\"facts\">\n");
     fact(p, "Machine", e->machine);

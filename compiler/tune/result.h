@@ -12,7 +12,8 @@ struct tune_shape {
     bool backward; /* true: backward is measured, after a forward call that saved its values. false: forward */
 };
 enum tune_status {
-    TUNE_RUNNING,     /* a process is measuring the point, or was killed on a machine that cannot be checked */
+    TUNE_RUNNING,     /* a process is measuring the point; also if it was killed on another machine, which cannot be
+                         checked from here */
     TUNE_INTERRUPTED, /* the process ended before it had a result */
     TUNE_MEASURED,
     TUNE_WRONG,   /* the output differs from that of the default schedule by more than rounding */

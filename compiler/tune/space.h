@@ -18,8 +18,8 @@ struct tune_point {
     int at[MAX_KNOBS];
 };
 /* Sets *space to the knobs that have an effect on forward, or on the gradients, when there are `keys` keys. Each knob
-   has its values and its default without `schedule:` in the spec. Defaults are those of the target that this machine
-   would choose; if it runs none, those of the first target. */
+   has its values and its default without `schedule:` in the spec. Defaults are for the best target that this machine
+   runs, or for the first target if it runs none. */
 void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space);
 /* space_points returns the number of points, or INT64_MAX if there are more. Points are numbered from 0;
    point_number and point_of convert between a point and its number. point_default: every knob has its default. */

@@ -230,8 +230,8 @@ struct written {
                           of all rows */
 };
 
-/* Sets *w to array `number` of the call; false if there are not that many. Forward: 0 is out. Backward: 0 to 2 are dq,
-   dk and dv; then the gradients with respect to each learned parameter. */
+/* Sets *w to array `number` of the call; false if the call writes fewer arrays. Forward: 0 is out. Backward: 0 to 2 are
+   dq, dk and dv; then the gradients with respect to each learned parameter. */
 static bool written(const struct call *c, int number, struct written *w)
 {
     static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
@@ -313,8 +313,8 @@ static int calls_of(const struct call *c)
 }
 
 /* Measures the samples and sends each to the parent. `same`: both kernels have the same code. Odd samples call the
-   candidate first, even samples the default schedule, so that no kernel always finds the caches as the other left
-   them. */
+   candidate first, even samples the default schedule. So each kernel runs equally often after the other one has filled
+   the caches. */
 static void sample(int pipe, const struct call *by_default, const struct call *candidate, bool same, int samples)
 {
     struct tune_sample first[FEWEST];
@@ -470,7 +470,7 @@ static int hear(const struct child *c, double until, struct message *m)
     }
 }
 
-/* Waits for the child to end, and kills it after GRACE seconds. `at_once`: asks it to end first. Returns its wait
+/* Waits for the child to end, and kills it after GRACE seconds. `at_once`: sends it SIGTERM first. Returns its wait
    status. */
 static int finish(struct child *c, bool at_once)
 {

@@ -327,8 +327,8 @@ static bool room_for_all(const struct tuning *t)
             found[count++] = (struct tuned_entry){.length = t->request.shape[k].length};
     if (tuned_merge(&t->file_has, found, count, all) <= MAX_SCHEDULES) return true;
     complain(t->o,
-             "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, "
-             "or remove some from it",
+             "%s has schedules for other lengths; with the lengths of --shape there would be more than %d: tune fewer "
+             "lengths, or remove schedules from the file",
              t->file_has.path, MAX_SCHEDULES);
     return false;
 }
@@ -345,7 +345,9 @@ static enum status prepare(struct tuning *t)
     for (int k = 0; k < t->o->targets && !t->target; k++)
         if (target_runs(t->o->target[k])) t->target = t->o->target[k];
     if (!t->target) {
-        complain(t->o, "this machine runs none of the targets; without --target attnc tune chooses one that it runs");
+        complain(
+            t->o,
+            "this machine runs none of the targets; without --target, attnc tune takes a target that the machine runs");
         return STATUS_INPUT;
     }
     if (!tuned_read(t->file, &t->text, t->arena, t->o, &t->file_has, &status)) return status;

@@ -1,6 +1,6 @@
 /* Merges the results of a search with the entries of SPEC.tuned.yaml for other lengths.
    - An entry that attnc wrote has a comment that begins with "n=4096 ": the length it was found for. It is used from
-     halfway, on a logarithmic scale, between that length and the length of the entry before.
+     the geometric mean of this length and the length of the previous entry.
    - An entry without this comment was written by hand. It is used from its `from`, which is not changed. */
 #include "tuned_text.h"
 #include "../driver/driver.h"

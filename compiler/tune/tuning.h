@@ -47,7 +47,7 @@ struct tuning {
 struct outcome {
     struct tune_run run;
     bool measured; /* at least one trial of this search has a measurement */
-    bool compared; /* the schedule that SPEC.tuned.yaml has for the shape is the default one, or has a result too */
+    bool compared; /* the schedule of SPEC.tuned.yaml for this length was measured, too, or is the default schedule */
 };
 
 /* Seconds since the start of the search. */

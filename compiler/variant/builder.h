@@ -55,8 +55,8 @@ int build_param(struct builder *x, const char *name, enum initial initial, int r
 int build_random(struct builder *x, const char *name, enum origin origin, int rank, const int *axes);
 int build_table(struct builder *x, const char *name, int axis, const double *data);
 int build_axis(struct builder *x, const char *name, int64_t extent);
-/* Makes the map e over the first `rank` axes of `like`. Operand k is values[k], whose axes are the first few of these
-   axes, or all of them. */
+/* Makes the map e over the first `rank` axes of `like`. Operand k is values[k]. Its axes must be a prefix of these
+   axes, for example [b g m i] of [b g m i e]. */
 int build_map_over(struct builder *x, const struct value *like, int rank, int count, const int *values,
                    const struct expr *e);
 /* Makes the sum of v over its last axis. */
@@ -70,8 +70,8 @@ int build_unit_rows(struct builder *x, int v, double eps);
    by the parameter NAME.weight and adds NAME.bias. */
 int build_layernorm(struct builder *x, int v, double eps, const char *affine);
 /* Divides by the square root of eps plus the mean of squares over the last axis (Zhang and Sennrich, Root Mean Square
-   Layer Normalization). A row of zeros stays zero. If the name is not NULL, then multiplies by the parameter
-   AFFINE.weight. */
+   Layer Normalization). A row of zeros stays zero. If `affine` is not NULL but "NAME", then multiplies by the parameter
+   NAME.weight. */
 int build_rmsnorm(struct builder *x, int v, double eps, const char *affine);
 /* Makes the weights, over the axes [b g m i j], from prepared q and k. Returns -1 after an error. (similarity.c) */
 int build_weights(struct builder *x, int q, int k);

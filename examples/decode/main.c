@@ -374,7 +374,7 @@ static int print_times(const struct model *m, struct request *r)
         stream_close(&s);
         if (error) return failed(&model_kinds[k], error);
     }
-    printf("The time that one byte more takes, in µs, by how many there are (the median of %d)\n\n%12s", TIMED_BYTES,
+    printf("The time to append one byte, in µs, by the number of bytes so far (the median of %d)\n\n%12s", TIMED_BYTES,
            "bytes so far");
     for (int k = 0; k < MODEL_KINDS; k++)
         if (wanted(r, k)) printf("%14s", model_kinds[k].name);

@@ -1,6 +1,6 @@
-/* Checks kernels that estimate their weights by random features. The same features are computed here in float64, with
-   plain C, and the weight of every pair of query and key from them. Keys are processed in chunks, so that only the
-   features of one chunk are stored. */
+/* Checks kernels that estimate their weights by random features. This file computes the same features in float64 with
+   plain C. From these features it computes the weight of every pair of query and key. Keys are processed in chunks, so
+   that only the features of one chunk are stored. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -16,7 +16,8 @@ struct estimate {
                             directions as columns and `other` is NULL */
 };
 
-/* Sums over the keys j that a query sees, with weights w[j]: of w[j], w[j] * v[j] and w[j] * |v[j]|. */
+/* Three sums over the keys j that a query sees, with weights w[j]: the sum of w[j], of w[j] * v[j], and of w[j] *
+   |v[j]|. */
 struct row_sums {
     double weight, value[HEAD_DIM], absolute[HEAD_DIM];
 };
@@ -108,8 +109,8 @@ static void features_of(const struct estimate *e, const struct text_vectors *t, 
     }
 }
 
-/* Adds the keys first … first + keys - 1 to the sums *s of a query. q: the features of the query; k: those of the
-   keys. */
+/* Adds the keys first … first + keys - 1 to the sums *s of a query. q: the features of the query; k: the features of
+   the keys. */
 static void add_keys(const struct estimate *e, const struct text_vectors *t, const double *q, const double *k,
                      int64_t first, int64_t keys, struct row_sums *s)
 {

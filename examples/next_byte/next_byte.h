@@ -34,7 +34,7 @@ void kernel_release(struct prepared *p);
 
 /* ---- comparison with the interpreter (oracle.c) ---- */
 
-/* The index of the k-th row of `out` that is compared, if `rows` rows are. They are spread evenly over the text. */
+/* Returns the index of the k-th compared row of `out`. `rows` rows are compared, spread evenly over the text. */
 int64_t sampled_row(const struct text_vectors *t, int k, int rows);
 
 /* Called after each compared row; may be NULL. */

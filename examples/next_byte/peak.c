@@ -1,5 +1,5 @@
-/* Measures the machine's peak, of which the program prints the share that softmax reaches: the rate of multiply-adds on
-   independent registers, in the widest vectors of this machine. */
+/* Measures the peak of this machine: the rate of multiply-adds on independent registers, with its widest vectors. The
+   program prints the speed of softmax as a share of this peak. */
 #include "next_byte.h"
 
 #ifdef _OPENMP

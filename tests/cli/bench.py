@@ -266,7 +266,7 @@ def documents(place):
         top = json.loads(bench(place, 'documents.yaml', '--lengths', '50', '--json', *words).stdout)
         check(top['document'] == length and top['results'][0]['pairs'] == (2500 if length == 1000 else 7 * 49 + 1),
               str(top))
-        check('runs of %d positions' % length in bench(place, 'documents.yaml', '--lengths', '50', *words).stdout,
+        check(': %d consecutive positions' % length in bench(place, 'documents.yaml', '--lengths', '50', *words).stdout,
               'the table does not say what ids there were')
 
 

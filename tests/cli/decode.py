@@ -61,10 +61,10 @@ def explain_says_what_a_state_takes(place):
     check(re.match(r'  64 bytes of key and value for every token, sequence and key/value head,', state('soft.yaml')),
           state('soft.yaml'))
     window = state('soft.yaml', '--set', 'mask={window: {left: 300}}')
-    check('up to 600 of 64 bytes: 38400 bytes for every sequence and key/value head, however long it is' in window
+    check('up to 600 tokens of 64 bytes: 38400 bytes for every sequence and key/value head, however long it is' in window
           and 'from 601 tokens on' in window, window)
     carried = state('elu.yaml')
-    found = re.search(r'(\d+) bytes of sums and the last tokens, up to (\d+) of 64 bytes: (\d+) bytes', carried)
+    found = re.search(r'(\d+) bytes of sums and the last tokens, up to (\d+) tokens of 64 bytes: (\d+) bytes', carried)
     check(found and int(found.group(3)) == int(found.group(1)) + 64 * int(found.group(2)), carried)
     check('State' not in place.attnc('explain', 'soft.yaml').stdout, 'a state that was not asked for')
     check('keys are' not in state('soft.yaml'), 'a state of keys that nothing is done to')
@@ -83,7 +83,7 @@ def explain_counts_no_preparation_of_stored_keys(place):
         return {int(row[0]): float(row[5]) for row in map(str.split, text.split(title)[1].splitlines()[2:6])}
     def tokens(prepare):
         more = '--set', 'prepare=[%s]' % prepare
-        return work('which the state stores prepared', *more), work('with one query and n keys', *more)
+        return work('appended to a state of prepared keys', *more), work('with one query and n keys', *more)
     plain = work('with one query and n keys')
     for prepare in 'rope', 'l2norm', 'layernorm':
         token, query = tokens(prepare)

@@ -105,9 +105,9 @@ def errors_are_exact(folder):
                 ((q.astype(jnp.float16), k, v), TypeError, 'q is float16; softmax_causal takes float32'),
                 ((q[..., :4], k, v), ValueError, 'q has shape [2, 4, 5, 4]; expected [B, H, n_q, 8]'),
                 ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
-                ((q[:, :3], k, v), ValueError, 'q has 3 heads and k 2: the first has to be a multiple of the second')):
+                ((q[:, :3], k, v), ValueError, 'q has 3 heads and k has 2: q needs a multiple of the heads of k')):
             refuses(lambda: call(*given), kind, message)
-    refuses(lambda: made(q, k, None), TypeError, 'v is a NoneType; expected an array, as q is one')
+    refuses(lambda: made(q, k, None), TypeError, 'v is a NoneType; expected a JAX array, because q is one')
     refuses(lambda: made(q, k, v, out=q), ValueError, 'out is for NumPy arrays and tensors; arrays of JAX are immutable')
     refuses(lambda: made(q, k, v, threads=2), ValueError, 'threads= is for NumPy arrays and tensors; JAX takes '
             'OMP_NUM_THREADS of the environment')

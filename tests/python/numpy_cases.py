@@ -330,13 +330,13 @@ def errors_are_exact(folder):
             ((q, k[..., :4], v), ValueError, 'k has shape [2, 2, 7, 4]; expected [B, G, n_k, 8] with B = 2'),
             ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
             ((q[0], k, v), ValueError, 'q has shape [4, 5, 8]; expected [B, H, n_q, 8]'),
-            ((q[:, :3], k, v), ValueError, 'q has 3 heads and k 2: the first has to be a multiple of the second'),
+            ((q[:, :3], k, v), ValueError, 'q has 3 heads and k has 2: q needs a multiple of the heads of k'),
             ((q, k, None), TypeError, 'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__')):
         refuses(lambda: made(*given), kind, message)
         refuses(lambda: made(*given), kind, message)   # and again, after shapes were seen once
     made(q, k, v)
     odd = np.frombuffer(b'\0' * (q.nbytes + 1), 'u1')[1:].view('f4').reshape(q.shape)
-    refuses(lambda: made(odd, k, v), ValueError, 'softmax_causal: q, k or v is not aligned to its elements')
+    refuses(lambda: made(odd, k, v), ValueError, 'softmax_causal: q, k or v is not aligned: its address …')
     refuses(lambda: made(q, k, v, bias=q), TypeError, "softmax_causal has no parameter 'bias'; it takes none")
     refuses(lambda: made(q, k, v, seed=1), TypeError, 'softmax_causal has no random parameters, so it takes no seed')
     refuses(lambda: made(q, k, v, threads=-1), ValueError, 'threads is -1; expected 0 to 2147483647')
@@ -354,7 +354,7 @@ def errors_are_exact(folder):
     refuses(lambda: attnc.kernel('gone/mine.yaml'), FileNotFoundError, "[Errno 2] No such file or directory: 'gone/mine.yaml'")
     refuses(lambda: attnc.kernel(3), TypeError, 'the spec is a int; expected a file, the name of a spec that comes with '
             'attnc, or a dictionary')
-    refuses(lambda: attnc.kernel({'similarity': object()}), TypeError, 'a spec holds no object: <object object …')
+    refuses(lambda: attnc.kernel({'similarity': object()}), TypeError, 'a spec cannot contain <object object …')
     path = os.path.join(folder, 'wrong.yaml')
     with open(path, 'w') as f:
         f.write('similarity: softmax\nshape: {head_dim: 0}\n')
@@ -391,13 +391,13 @@ def sequences_grow(folder):
         data[100] ^= 1
         for wrong in bytes(data), bytes(data[:-1]), b'':
             refuses(lambda: made.load_state(wrong, **given), ValueError,
-                    name + ': the state is of another kernel or for other sizes, cut short or damaged')
-    refuses(lambda: made.load_state(None, **given), TypeError, 'packed_documents: data is a NoneType; expected the bytes that '
-            'tobytes() of a state gave')
+                    name + ': the state belongs to another kernel or other sizes, or is truncated or damaged')
+    refuses(lambda: made.load_state(None, **given), TypeError, 'packed_documents: data is a NoneType; expected the bytes from '
+            'State.tobytes()')
     refuses(lambda: state.extend(*new), ValueError, 'packed_documents: a sequence would grow beyond the capacity of its state, '
             'or beyond what the spec allows')
     refuses(lambda: state.extend(q, k[:, :1], v), ValueError, 'k has shape [2, 1, 60, 8]; expected [B, G, n, 8] …')
-    refuses(lambda: state.truncate(61), ValueError, 'sequence 0 has 60 tokens and can go back to 0, or 0, not to 61')
+    refuses(lambda: state.truncate(61), ValueError, 'sequence 0 has 60 tokens; its new length must be 0, or from 0 to 60, not 61')
     refuses(lambda: small('softmax_causal').state(1, capacity=1 << 50).extend(q[:1], k[:1], v[:1]), MemoryError, 'a state of …')
     refuses(lambda: small('softmax').state(), attnc.SpecError, 'softmax: error: without a mask …')
 
@@ -467,7 +467,7 @@ def sequences_are_joined(folder):
     empty = made.state(2)
     empty.fold(right)
     check(empty.lengths == [13, 13], 'into an empty one: %s' % empty.lengths)
-    refuses(lambda: left.fold(left), ValueError, 'a state cannot follow itself')
+    refuses(lambda: left.fold(left), ValueError, 'a state cannot be appended to itself')
     softmax = [small('softmax_causal').state(2, capacity=60) for _ in range(2)]
     for state in softmax:
         state.extend(q, k, v)

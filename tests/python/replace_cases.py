@@ -99,7 +99,7 @@ def each(pattern, layers=2):
 MODELS = {  # by spec: the replaced modules, and the unchanged ones with the reason
     'Llama': ('softmax_causal', each('model.layers.%d.self_attn'), {'model.layers.%d.self_attn': HIDES}),
     'Mistral': ({'similarity': 'softmax', 'mask': {'window': {'left': 7}}}, each('model.layers.%d.self_attn'),
-                {'model.layers.%d.self_attn': HIDES + '; one row of its mask is for all queries…'}),
+                {'model.layers.%d.self_attn': HIDES + '; its mask has one row for all queries…'}),
     'Gemma2': ('softmax_causal', [], {'model.layers.%d.self_attn': EAGER}),
     'GptOss': ('softmax_causal', [], {'model.layers.%d.self_attn': EAGER}),
     'Mpt': ('softmax_causal', [], {'transformer.blocks.%d.attn': EAGER}),
@@ -182,7 +182,7 @@ def folded_heads_are_no_positions(folder):
     check(report.left == {'': 'the model adds a bias to the inner products'}, str(report.left))
     report = replaced(model, 'softmax_bias')
     quietly(model, q, k, v, None)
-    check(report.left == {'': 'the spec has arrays that a call has no place for: bias'}, str(report.left))
+    check(report.left == {'': 'the spec needs arrays that calls of the model do not pass: bias'}, str(report.left))
     seen = torch.ones(2, 8, dtype=torch.bool).tril(6)
     for mask in seen, torch.zeros(2, 8).masked_fill(~seen, -torch.inf), torch.zeros(2, 8).masked_fill(
             ~seen, torch.finfo(torch.float32).min):
@@ -229,7 +229,7 @@ def modules_of_pytorch(folder):
     check(dict(learned.named_parameters())['0.self_attn.attention.features_wq'].grad is not None, 'no gradient')
     dropping = torch.nn.TransformerEncoderLayer(32, 4, 32)
     replaced(dropping, 'softmax')
-    refuses(lambda: dropping(x), ValueError, 'the model drops attention weights at random, which kernels of attnc do not; …')
+    refuses(lambda: dropping(x), ValueError, 'the model uses dropout on attention weights, which attnc\'s kernels do not have; …')
     refuses(lambda: attnc.torch.replace(torch.nn.Linear(2, 2), 'softmax', masks='maybe'), ValueError,
             "masks is 'maybe'; expected 'compare' or 'ignore'")
 

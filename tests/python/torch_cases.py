@@ -79,7 +79,7 @@ try:
     same = (made(q, k, v) == alone).all()
     os._exit(0 if same else 1)
 except RuntimeError as error:
-    os._exit(3 if "was forked from one that had called a kernel on several threads" in str(error) else 1)
+    os._exit(3 if "was forked after its parent had used several threads" in str(error) else 1)
 """
 
 
@@ -325,8 +325,8 @@ def errors_are_exact(folder):
             ((q, k, v[..., :4]), ValueError, 'v has shape [2, 2, 7, 4]; expected [B, G, n_k, 8] with B = 2, '
              'G = 2, n_k = 7'),
             ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
-            ((q, k.numpy(), v), TypeError, 'k is a ndarray; expected a tensor, as q is one'),
-            ((q, k, None), TypeError, 'v is a NoneType; expected a tensor, as q is one')):
+            ((q, k.numpy(), v), TypeError, 'k is a ndarray; expected a tensor, because q is one'),
+            ((q, k, None), TypeError, 'v is a NoneType; expected a tensor, because q is one')):
         refuses(lambda: made(*given), kind, message)
         if isinstance(given[0], torch.Tensor) and given[0].dtype == torch.float32:
             refuses(lambda: made(given[0].detach().requires_grad_(), *given[1:]), kind, message)

@@ -105,7 +105,8 @@ static double crashing_expected(const struct tune_space *s, const struct tune_po
     return 1 + 1 / knob_value(s, p, 0) + 1 / knob_value(s, p, 1);
 }
 
-/* Five knobs, of which two are choices without an order. One choice moves the optimum of another knob. */
+/* Five knobs. The values of the last two have no order, like the values of an enumeration. The fourth knob moves the
+   optimum of the third. */
 static double choices(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = octaves(s, p, 0, 128), k = octaves(s, p, 1, 256), unroll = octaves(s, p, 2, p->at[3] ? 8 : 2);

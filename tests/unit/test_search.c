@@ -327,8 +327,8 @@ static double wide(const struct tune_space *s, const struct tune_point *p)
     return sum;
 }
 
-/* Searches also get close to the optimum in a space with too many points to list, of which they only see a random
-   sample at first. */
+/* Searches also get close to the optimum in a space with too many points to list. There they begin with a random sample
+   of the points. */
 static void test_near_in_large_space(void)
 {
     struct landscape large = {"large", {.knobs = 5}, wide, same_expected, 0.01};

@@ -24,12 +24,12 @@ static const struct problem_size sizes[] = {
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 /* - MAX_PAIRS, MAX_KEYS, MAX_HEADS: limits of problem sizes, because the interpreter is slow.
-   - FEW_QUERIES: the number of queries if there would be more than MAX_PAIRS pairs, and of problems that are added for
-     lengths at which the kernel changes to another version.
+   - FEW_QUERIES: the number of queries of a problem that would otherwise have more than MAX_PAIRS pairs. Problems that
+     are added for lengths at which the kernel switches to another version have as many.
    - LONGEST: the maximum length of such an added problem. */
 enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
-/* Fills an array of ids, a few different ones per sequence, with negative ids among them. `sorted`: ids ascend, as in
+/* Fills an array of integer ids. A sequence has a few different ids; some are negative. `sorted`: ids ascend, as in
    packed documents; otherwise they have any order. */
 static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uint64_t *state)
 {

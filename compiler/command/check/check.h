@@ -91,7 +91,8 @@ int64_t check_tries(int64_t row);
    the smallest normal number of the type of sums, times the largest input. */
 double check_lost(const struct sample *s, enum dtype dtype, const struct problem_size *size);
 
-/* Compares an array with its expected value. Replaces *worst if an error is a larger share of of_row[r], r the row. */
+/* Compares an array with its expected value. Divides the error of an element in row r by of_row[r], and replaces *worst
+   if the quotient is larger. */
 void check_worst(const struct wanted *w, int sample, const double *got, const double *of_row, enum dtype stored,
                  struct worst *worst);
 /* Returns the name of an element, as in "out[0, 1, 5, 3]". */

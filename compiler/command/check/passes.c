@@ -139,8 +139,9 @@ static const char *note_new(struct checking_passes *x, const struct either *p, b
     return wrong;
 }
 
-/* Adds to row[r] `times` times the change of row r of an array if operations are rounded up instead of down. If terms
-   cancel, a row consists mostly of rounding errors, which differ after a pass that reorders a sum. */
+/* Computes an array twice, with all operations rounded up and with all rounded down. Adds to row[r] `times` times the
+   difference in row r. If terms cancel, a row consists mostly of rounding errors, which differ after a pass that
+   reorders a sum. */
 static void add_rounding(const struct checking_passes *x, const struct either *p, bool linear, int sample, double times,
                          const struct wanted *of, double *row)
 {
@@ -220,8 +221,8 @@ static const char *hash_of(const struct either *p, bool linear, struct arena *ar
     return hash;
 }
 
-/* Returns the result of comparing a program, or the earlier result of a program with the same text. NULL: it has
-   reported an error. */
+/* Returns the result of comparing a program, or the earlier result of a program with the same text. Returns NULL after
+   a message. */
 static const struct judged *judge_once(struct checking_passes *x, const struct compilation *k, const struct pass *pass)
 {
     const struct checking *c = x->c;

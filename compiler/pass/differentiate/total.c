@@ -74,12 +74,10 @@ bool reversal_is_total(const struct module *m, const struct value *v)
            reversal_sequences(m, reversal_summed(v));
 }
 
-/* Reports once that a gradient with respect to a parameter is not compiled yet if it is `what`. */
+/* Reports once that `what`, which gradients with respect to parameters need, is not compiled yet. */
 static void fail(struct splitting *x, const char *what)
 {
-    if (!x->failed)
-        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
-                          "a gradient with respect to a parameter is not compiled yet if it is %s", what);
+    if (!x->failed) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s: this is not compiled yet", what);
     x->failed = true;
 }
 
@@ -109,7 +107,8 @@ static void collect(struct splitting *x, int number)
     if (x->collected[number] || x->failed) return;
     x->collected[number] = true;
     if (!reversal_is_total(x->m, v)) {
-        if (reversal_sequences(x->m, reversal_bits(v->rank, v->axes))) fail(x, "computed from rows, but not by sums");
+        if (reversal_sequences(x->m, reversal_bits(v->rank, v->axes)))
+            fail(x, "the gradient with respect to a parameter depends on rows, but is not a sum over rows");
         for (int k = 0; k < v->operands; k++) collect(x, v->operand[k].of);
         return;
     }
@@ -126,8 +125,9 @@ static void collect(struct splitting *x, int number)
     t.rows = axes & ~sequences;
     t.rows |= UINT32_C(1) << t.lane;
     for (int k = 0; k < v->operands; k++)
-        if (x->from_total[v->operand[k].of]) fail(x, "a sum of values that depend on other sums over all rows");
-    if (x->totals == MAX_TOTALS) fail(x, "one of more than 256 sums");
+        if (x->from_total[v->operand[k].of])
+            fail(x, "the gradient with respect to a parameter sums values that depend on other sums over all rows");
+    if (x->totals == MAX_TOTALS) fail(x, "the gradients with respect to parameters need more than 256 sums over rows");
     if (!x->failed) x->total[x->totals++] = t;
 }
 
@@ -153,7 +153,7 @@ static void share_out(struct splitting *x, struct total *t)
         if (x->m->axis[a].source == SIZE_UNITS && x->m->axis[a].extent == count) t->slices = a;
     if (!t->slices)
         t->slices = module_axis(x->m, arena_printf(x->m->arena, "unit%lld", (long long)count), SIZE_UNITS, count);
-    if (t->slices < 0) fail(x, "of a program with more than 24 axes");
+    if (t->slices < 0) fail(x, "the gradients with respect to parameters need a program with more than 24 axes");
 }
 
 /* Returns an axis of extent 1. An output of loops needs a constant axis. So this axis is added to totals that are

@@ -156,7 +156,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
     plan->region = where ? separate_without_ids(x, where) : NULL;
     struct blocks blocks;
     if (separate_window_of_blocks(x, plan->region, &blocks)) {
-        if (x->id[KEY]) return separate_none(x, "no state can be carried for a window of blocks with ids") != NULL;
+        if (x->id[KEY]) return separate_none(x, "no state can be carried for 'block_window' with integer ids") != NULL;
         if (blocks.reach > MAX_RECENT)
             return separate_none(x,
                                  arena_printf(x->m->arena, "its window has more than %d blocks, and each needs a state",
@@ -211,14 +211,16 @@ static bool make_plan(struct separation *x, struct plan *plan)
         } else if (!carried)
             return false;
         else if (separate_uses_axis(x, far->arg[0], x->lane) && separate_uses_axis(x, far->arg[0], x->stream))
-            return separate_none(x, "under its mask, the block with another weight is not the query's chunk") != NULL;
+            return separate_none(
+                       x, "the block with a different weight (as in 'local: exact') must be the query's chunk, but "
+                          "under this mask it is not") != NULL;
     }
     if (!expr_has(far, EXPR_OPERAND)) return separate_none(x, "its weight depends only on positions") != NULL;
     plan->features = separate_find(x, far);
     if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
     if (!carried) return false;
     if (plan->features && plan->reach && x->decays)
-        return separate_none(x, "no state can be carried for a window of blocks if the weight decays with distance") !=
+        return separate_none(x, "no state can be carried for 'block_window' if the weight decays with distance") !=
                NULL;
     if (plan->features && x->id[KEY] && separate_grows(x, plan->features))
         return separate_none(x, "exponential features with ids are not compiled yet") != NULL;

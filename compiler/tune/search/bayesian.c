@@ -39,8 +39,8 @@ struct model {
     double (*place)[MAX_KNOBS + 1]; /* for each point of the pool: every knob scaled to 0 … 1, then the cost model's
                                        prediction, standardised over the pool */
     double default_place[MAX_KNOBS + 1];
-    double expected_mean, expected_worst, expected_deviation; /* of the predictions in the pool */
-    bool *asked;                                              /* for each point of the pool: it was returned */
+    double expected_mean, expected_worst, expected_deviation; /* of the cost model's predictions for the pool */
+    bool *asked;                                              /* for each point of the pool: whether it was returned */
     int64_t by_default;
     int64_t explored;        /* the number of the point whose neighbours were added to the pool; -1: none yet */
     int design, turns, idle; /* design: the number of initial points, which do not depend on the process. turns: how
@@ -54,15 +54,16 @@ struct model {
     double parameter[PARAMETERS]; /* logarithms of: the length scale along each knob, the noise, and the weight of the
                                      cost model's prediction */
     struct kernel kernel;
-    double (*factor)[MAX_SEEN]; /* L, of which the first `rows` rows are computed */
+    double (*factor)[MAX_SEEN]; /* L; so far, its first `rows` rows are computed */
     double (*tried)[MAX_SEEN];  /* L for parameters that the fit is trying */
     double (*reach)[MAX_SEEN];  /* for every point of the pool: inverse(L) * its covariances with the seen points */
     int rows;
     double value[MAX_SEEN], weight[MAX_SEEN]; /* the standardised scores (see `see`); inverse(L) * value */
-    double works[MAX_SEEN], share;    /* a second regression, for whether a point can be measured (1) or fails (0):
-                                         share is the mean of these numbers, works is inverse(L) * (number - share) */
-    double mean, deviation, variance; /* mean and standard deviation of the limited scores; the variance of the
-                                         process, for standardised scores */
+    double works[MAX_SEEN], share;    /* a second regression predicts whether a point fails. Its data are 1 for seen
+                                         points that were measured, 0 for those that failed. share: the mean of these
+                                         data. works: inverse(L) * (data - share) */
+    double mean, deviation, variance; /* mean and standard deviation of the scores after `see` has limited them; the
+                                         variance of the process, for standardised scores */
     int now;                          /* the index in the pool of the point that was returned last */
 };
 
@@ -185,8 +186,8 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Fits the parameters by coordinate search: changes one parameter at a time while `likelihood` improves. With more than
-   MAX_FITTED seen points, half of the points used are the best ones, and the rest are spread over the others. */
+/* Fits the parameters by coordinate search: changes one parameter at a time while `likelihood` improves. Uses at most
+   MAX_FITTED seen points: one half are the best points, the other half are spread evenly over the remaining ones. */
 static void fit(struct model *m)
 {
     double(*factor)[MAX_SEEN] = m->tried;
@@ -273,8 +274,8 @@ static double improvement(double best, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-/* The score to improve on: the minimum over the seen points of the process's estimate of their true score. `luck`: the
-   variance of the samples' noise, relative to that of the process. */
+/* The score that a new point should improve on: the process estimates the true score of every seen point, and this is
+   the lowest of these estimates. `luck`: the variance of the samples' noise, relative to that of the process. */
 static double target(const struct model *m, double luck)
 {
     double inverse[MAX_SEEN], best = INFINITY;
@@ -331,8 +332,8 @@ static double distance(const struct model *m, const double *a, const double *b)
     return square;
 }
 
-/* The next initial point: of several candidates, the one that is farthest from its nearest seen point. Candidates are
-   alternately the best points in the cost model's order, and random points. -1: all candidates were returned before. */
+/* Returns the next initial point: the candidate whose nearest seen point is farthest away. Candidates are alternately
+   the best points in the cost model's order, and random points. -1: all candidates were returned before. */
 static int design_point(const struct model *m)
 {
     enum { LIKED = 8, DRAWN = 24 };
@@ -472,8 +473,8 @@ static void *model_open(struct arena *arena, const struct search_request *reques
     return m;
 }
 
-/* The seen point to measure again with more samples; NULL if there is none. Without `rivals`: the best point, unless
-   it is `sure`. With `rivals`: the best of all points that are not sure and whose interval reaches the best score. */
+/* The seen point to measure again with more samples; NULL if there is none. Without `rivals`: the best point, unless it
+   is `sure`. With `rivals`: the best point that is not `sure` and whose confidence interval includes the best score. */
 static struct seen *unsure(struct model *m, bool rivals)
 {
     const struct seen *leader = &m->seen[0];

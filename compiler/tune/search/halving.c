@@ -1,6 +1,6 @@
 /* Successive halving (Jamieson and Talwalkar, 2016). The first round measures many points with few samples. Each later
-   round has three quarters of the trials of the round before, which go to
-   - the best points so far, a third as many as the round before had, with three times as many samples;
+   round has three quarters as many trials as the round before. It measures
+   - the best points so far, with three times as many samples; their number is a third of the previous round's;
    - a few points that may only have been unlucky: their confidence interval begins below the best score;
    - new points: first neighbours of these best points (one or two steps in a knob), then points of the pool. */
 #include "search.h"

@@ -25,11 +25,10 @@ static void *exhaustive_open(struct arena *arena, const struct search_request *r
     (void)argument;
     const int64_t points = space_points(request->space);
     if (points > MAX_EXHAUSTIVE) {
-        complain(
-            o,
-            "the space has %" PRId64
-            " schedules; --strategy=exhaustive ranks up to %d before it begins: random, halving and model take more",
-            points, MAX_EXHAUSTIVE);
+        complain(o,
+                 "the space has %" PRId64 " schedules; --strategy=exhaustive ranks all of them first and takes at most "
+                                          "%d: use random, halving or model",
+                 points, MAX_EXHAUSTIVE);
         return NULL;
     }
     struct exhaustive *x = arena_alloc(arena, sizeof *x);

@@ -24,7 +24,8 @@ struct search *search_open(const char *name, const struct search_request *reques
 /* Sets *point to the next point to measure, and *samples to the number of samples that it should have afterwards.
    Returns false when the search is over, with *failed set if a user's command violated the protocol (after a message).
    - A point may be returned again, with a larger *samples.
-   - Only a command may ask for the default point, whose ratio is 1, or again for a point with the same *samples. */
+   - Only a user's command may ask for the default point, whose ratio is 1. Only a user's command may repeat a point
+     without raising *samples. */
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed);
 /* Tells the strategy the result of the point that search_next returned last. The result has all samples of the point,
    including earlier ones. */

@@ -46,7 +46,7 @@ bool store_migrate(struct store *s);
 
 /* ---- rows ---- */
 
-/* Sets *id to that of an equal experiment in the database, which is inserted if it is not there. */
+/* Sets *id to the id of this experiment in the database. Inserts the experiment if the database does not have it. */
 bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id);
 bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, struct tune_experiment *e);
 /* Records that `trial` shares the result of the trial with the key `key` (column `key` of the table trials). */
@@ -55,7 +55,7 @@ bool store_set_same(struct store *s, int64_t trial, double finished, const char 
 bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space);
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result);
 /* Reads a trial with its point and its samples. The current row of `statement` must begin with STORE_TRIAL_COLUMNS,
-   selected from STORE_TRIALS: t is the trial, and o is the trial whose result it shares, if it shares one. */
+   selected from STORE_TRIALS: t is the trial; o is the trial whose result t shares, or NULL if t has its own result. */
 #define STORE_TRIALS "trials t LEFT JOIN trials o ON o.key = t.same_as"
 #define STORE_TRIAL_COLUMNS \
     "t.id, t.begun, coalesce(o.status, t.status), coalesce(o.why, t.why), coalesce(o.work, t.work), coalesce(o.peak, " \

@@ -15,8 +15,8 @@ struct merge {
     struct arena *arena; /* for reading one trial */
 };
 
-/* Sets *id to the first column of the query's row for the key, 0 if there is none. If `finished` is not NULL, sets it
-   to the second column. Returns false after a message. */
+/* Runs the query for the key. Sets *id to the first column of its row, or to 0 if there is no row; and *finished to the
+   second column, if `finished` is not NULL. Returns false after a message. */
 static bool find_key(struct store *s, const char *sql, const char *key, int64_t *id, double *finished)
 {
     sqlite3_stmt *q = store_ask(s, sql, "t", key);
@@ -27,8 +27,8 @@ static bool find_key(struct store *s, const char *sql, const char *key, int64_t 
     return row >= 0;
 }
 
-/* Merges one trial. If both databases have it, the result that was finished last is kept: the trial may have been
-   running when one file was copied from the other, or has got more samples since. */
+/* Merges one trial. If both databases have the trial, the result that was finished later is kept. They differ if one
+   file was copied from the other before the trial ended, or before it got more samples. */
 static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_space *space, int64_t run)
 {
     struct tune_trial trial;

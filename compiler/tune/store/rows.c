@@ -206,8 +206,8 @@ static void at_point(struct text *sql, const struct tune_point *point, const str
                  k, point->at[k]);
 }
 
-/* Sets *trial to the run's trial at the point that was interrupted, or whose process has ended without a result; 0 if
-   there is none. */
+/* Sets *trial to a trial of the run at this point that ended without a result: it was interrupted, or its process died.
+   0 if there is none. */
 static bool find_interrupted(struct store *s, int64_t run, const struct tune_point *point,
                              const struct tune_space *space, struct arena *arena, int64_t *trial)
 {
@@ -375,13 +375,13 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     return choices_read(s, space, trial) && samples_read(s, arena, trial);
 }
 
-/* A WHERE clause for trials t of run ?1; if ?2 is true, of all runs of its experiment. */
+/* A WHERE clause that selects the trials t of run ?1. If ?2 is true, it selects those of all runs of its experiment. */
 #define OF_RUN \
     " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment " \
     "WHERE r.id = ?1)))"
 
-/* Sets *found to the last trial with a result at the point, or, if `point` is NULL, with that hash of its C code; NULL
-   if there is none. */
+/* Sets *found to the last trial that has a result and measured this point; if `point` is NULL, that measured C code
+   with the hash `code`. NULL if there is none. */
 static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code,
                  const struct tune_space *space, struct arena *arena, struct tune_trial **found)
 {

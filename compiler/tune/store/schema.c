@@ -9,8 +9,8 @@
    - `id` identifies a row in this database only;
    - `key`, 128 random bits, identifies a row also in copies of the database, which can be merged. */
 static const char *const steps[] = {
-    /* An experiment, as in store.h: two trials can be compared if they have the same experiment. Its space is stored as
-       knobs, each with several values, of which one is the default. */
+    /* An experiment (store.h): trials can be compared if they belong to the same experiment. Its space is stored in the
+       tables knobs and knob_values: a knob has several values, and `usual` marks the default value. */
     "CREATE TABLE experiments (id INTEGER PRIMARY KEY, spec_hash TEXT NOT NULL, machine TEXT NOT NULL, compiler TEXT "
     "NOT NULL, attnc TEXT NOT NULL,"
     " target TEXT NOT NULL, batch INTEGER NOT NULL, heads INTEGER NOT NULL, kv_heads INTEGER NOT NULL, length INTEGER "

@@ -70,8 +70,8 @@ bool store_interrupt(struct store *s, int64_t trial);
 bool store_share(struct store *s, int64_t trial, int64_t measured);
 /* Ends a trial with a result, in one transaction. The samples replace those stored for the trial. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
-/* The last trial with a result at the point, among those of the run; `anywhere`: among those of all runs of its
-   experiment. NULL if there is none; or after a message, with *failed set. */
+/* Returns the last trial at the point that has a result. Searches the run; with `anywhere`, all runs of its experiment.
+   Returns NULL if there is none; also after an error, with *failed set after a message. */
 const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point,
                                     const struct tune_space *space, struct arena *arena, bool *failed);
 /* Like store_find, for the last trial whose measured C code has that hash, at any point. */

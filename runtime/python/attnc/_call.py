@@ -21,21 +21,22 @@ _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, 
 _DTYPES = ("f32", "bf16", "f16", "f64", "i32")  # enum attn_dtype
 
 _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt.h
-    -1: (ValueError, "a size or stride of the problem is negative, or heads is no multiple of kv_heads"),
+    -1: (ValueError, "a size or stride of the problem is negative or too small, or heads is not a multiple of "
+                     "kv_heads"),
     -2: (ValueError, "an array is missing"),
     -3: (ValueError, "a parameter is missing"),
     -4: (MemoryError, "the workspace is too small"),
-    -5: (ValueError, "sizes whose product overflows"),
+    -5: (ValueError, "the sizes are too large: a product of them overflows"),
     -6: (RuntimeError, "the workspace is not aligned"),
     -7: (MemoryError, "out of memory"),
     -8: (OSError, "a file could not be read or written"),
-    -9: (ValueError, "a file is not what it should be"),
-    -10: (RuntimeError, "this machine has none of the instruction sets the kernel was made for"),
-    -11: (ValueError, "ids fall from a key to the next; their order has to be ascending"),
-    -12: (ValueError, "the state is of another kernel or for other sizes, cut short or damaged"),
+    -9: (ValueError, "a file has the wrong format"),
+    -10: (RuntimeError, "this machine has none of the instruction sets that the kernel was compiled for"),
+    -11: (ValueError, "ids decrease from one key to the next: the linear form needs ids in ascending order"),
+    -12: (ValueError, "the state belongs to another kernel or other sizes, or is truncated or damaged"),
     -13: (ValueError, "a sequence would grow beyond the capacity of its state, or beyond what the spec allows"),
-    -14: (ValueError, "there are more positions than the spec allows; or a sequence is not as long as that, its state "
-                      "cannot go back so far, or another one cannot follow it there"),
+    -14: (ValueError, "there are more positions than the spec allows; or a sequence is shorter than the given length, "
+                      "its state cannot go back that far, or another state cannot be appended there"),
     -15: (ValueError, "states of this kernel cannot be joined"),
 }
 
@@ -159,7 +160,7 @@ class _Array:
         strides: list[int] | None
         if writable and (_is(value, "jax", "Array") or _is(value, "tensorflow", "Tensor")):
             raise ValueError(f"{name} is an immutable array ({type(value).__name__}); "
-                             f"without {name}= the result is a new one")
+                             f"leave out {name}= to get a new array")
         if _is(value, "torch", "Tensor"):
             strides = self._from_torch(name, value, kernel)
         elif hasattr(value, "__array_interface__"):
@@ -168,7 +169,7 @@ class _Array:
             strides = self._from_dlpack(name, value, writable, kernel)
         elif _is(value, "jax", "Array"):
             raise TypeError(f"{name} is traced by JAX (jit, grad, vmap) and has no elements; "
-                            f"call {kernel} outside of it, or by jax.pure_callback on NumPy arrays")
+                            f"call {kernel} outside the traced function, or with jax.pure_callback on NumPy arrays")
         else:
             raise TypeError(f"{name} is a {type(value).__name__}; expected a NumPy array, or a tensor with __dlpack__")
         if strides is None:
@@ -177,7 +178,7 @@ class _Array:
                 strides[axis] = strides[axis + 1] * max(self.shape[axis + 1], 1)
         self.strides = strides
         if self.dtype in _BYTES and 0 not in self.shape and self.address % _BYTES[self.dtype]:
-            raise ValueError(f"{name} is not aligned to its elements")
+            raise ValueError(f"{name} is not aligned: its address must be a multiple of the size of an element")
 
     def _from_interface(self, name: str, value: Any, writable: bool) -> list[int] | None:
         interface = value.__array_interface__
@@ -191,7 +192,7 @@ class _Array:
         if typestr[0] == (">" if sys.byteorder == "little" else "<") and int(typestr[2:]) > 1:
             self.dtype += " of the other byte order"
         if interface.get("data") is None:
-            raise TypeError(f"{name} does not say where its elements are")
+            raise TypeError(f"{name} has no address of its elements (__array_interface__ without 'data')")
         self.address, read_only = interface["data"]
         if writable and read_only:
             raise ValueError(f"{name} is read-only")
@@ -201,7 +202,7 @@ class _Array:
             return None
         size = int(typestr[2:])
         if any(stride % size for stride in strides):
-            raise ValueError(f"{name}: its strides {list(strides)} are no multiples of {size} bytes")
+            raise ValueError(f"{name}: its strides {list(strides)} are not multiples of the element size, {size} bytes")
         return [stride // size for stride in strides]
 
     def _from_torch(self, name: str, value: Any, kernel: str) -> list[int]:
@@ -278,9 +279,9 @@ def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
     row = array.strides[2] if rows > 1 else columns
     batch, head = (stride if extent > 1 else 0 for stride, extent in zip(array.strides, array.shape[:2]))
     if row < columns or batch < 0 or head < 0:
-        raise ValueError(f"{name}: rows that overlap or run backwards (strides {list(array.strides)})")
+        raise ValueError(f"{name}: its rows overlap or run backwards (strides {list(array.strides)})")
     if written and any(extent > 1 and stride == 0 for stride, extent in zip(array.strides, array.shape[:3])):
-        raise ValueError(f"{name}: elements that share memory (strides {list(array.strides)})")
+        raise ValueError(f"{name}: its elements share memory (strides {list(array.strides)})")
     return _Strides(batch, head, row)
 
 
@@ -344,7 +345,7 @@ def _empty(like: Any, array: _Array, shape: Sequence[int]) -> Any:
         try:
             from ml_dtypes import bfloat16 as dtype  # NumPy has no bfloat16; JAX installs ml_dtypes
         except ImportError:
-            raise TypeError("NumPy has no bfloat16 to make the result with; install ml_dtypes, or pass out=") from None
+            raise TypeError("the result is bfloat16, which NumPy lacks; install ml_dtypes, or pass out=") from None
     return numpy.empty(shape, dtype)
 
 
@@ -468,7 +469,7 @@ class Binding:
         self.library: Any = None
         self.copied: set[str] = set()  # the names of arrays for which a warning about copies was given
         self._lock = threading.Lock()
-        self._seeded: dict[int, tuple[Any, Any]] = {}  # by seed, for the last four: the parameters, and their memory
+        self._seeded: dict[int, tuple[Any, Any]] = {}  # for each of the last four seeds: parameters, and their memory
 
     def load(self, path: str) -> None:
         """Loads the compiled kernel."""
@@ -481,7 +482,7 @@ class Binding:
         offsets = {params[k].name.decode(): params[k].offset for k in range(kernel.params)}
         found = kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets)
         if found != (self.version, self.dtype, self.head_dim, self.value_dim, sorted(p.name for p in self.parameters)):
-            raise OSError(f"{path} was compiled from other C than was expected{self.remedy}")
+            raise OSError(f"{path} was compiled from other C code than this module expects{self.remedy}")
         with self._lock:
             self._seeded.clear()
             self.kernel, self.offsets = kernel, offsets
@@ -506,9 +507,9 @@ class Binding:
             return
         if _threaded.process not in (None, os.getpid()):
             raise RuntimeError(
-                f"{self.name}: this process was forked from one that had called a kernel on several threads, "
-                "and would hang on several; "
-                "pass threads=1, or start processes by the method 'spawn' of multiprocessing")
+                f"{self.name}: this process was forked after its parent had used several threads, so a call on "
+                "several threads would hang; "
+                "pass threads=1, or start processes with the method 'spawn' of multiprocessing")
         _threaded.process = os.getpid()
 
     def wait_briefly(self) -> None:
@@ -578,10 +579,10 @@ class Binding:
         wanted = [wanted] if isinstance(wanted, str) else list(wanted)
         for name in wanted:
             if name not in names:
-                raise ValueError(f"there is no gradient {name!r}; there are {', '.join(names)}")
+                raise ValueError(f"unknown gradient {name!r}; expected some of {', '.join(names)}")
         for name, value in given.items():
             if value is not None and name not in wanted:
-                raise ValueError(f"{name}= is given, but wanted has no {name}")
+                raise ValueError(f"{name}= is given, but wanted does not contain {name!r}")
         return wanted  # type: ignore[no-any-return]
 
     def backward(self, q: Any, k: Any, v: Any, out: Any, dout: Any, given: Mapping[str, Any], seed: int | None = None,
@@ -665,7 +666,7 @@ class _Call:
         sizes = self.sizes
         if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
             raise ValueError(
-                f"q has {sizes['H']} heads and k {sizes['G']}: the first has to be a multiple of the second")
+                f"q has {sizes['H']} heads and k has {sizes['G']}: q needs a multiple of the heads of k")
         for field, word in zip(("batch", "heads", "kv_heads", "n_q", "n_k"), ("B", "H", "G", "n_q", "n_k")):
             setattr(self.problem, field, sizes[word])
         return arrays
@@ -794,7 +795,8 @@ class _Again:
         address, out = self.address, self.empty(q)
         at_q, at_k, at_v = address(q), address(k), address(v)
         if (at_q | at_k | at_v) & self.unaligned:
-            raise ValueError(f"{self.binding.name}: q, k or v is not aligned to its elements")
+            raise ValueError(f"{self.binding.name}: q, k or v is not aligned: its address must be a multiple of the "
+                             "size of an element")
         if self.binding.gnu:
             self.binding.check_fork(self.problem)
         error = self.function(self.problem_address, self.params, at_q, at_k, at_v, address(out), *self.state,
@@ -873,5 +875,6 @@ class Saved:
             raise ValueError("saved is empty; pass it to forward() first")
         for word, size in call.sizes.items():
             if self._sizes.get(word, size) != size:
-                raise ValueError(f"saved is of a call of forward() with {word} = {self._sizes[word]}, not {size}")
+                raise ValueError(f"saved is from a call of forward() with {word} = {self._sizes[word]}, but this call "
+                                 f"has {size}")
         self._take(call)

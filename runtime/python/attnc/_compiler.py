@@ -47,7 +47,7 @@ def main() -> None:
 def _scalar(value: Any) -> Any:
     item = getattr(value, "item", None)  # converts a NumPy scalar
     if item is None:
-        raise TypeError(f"a spec holds no {type(value).__name__}: {value!r}")
+        raise TypeError(f"a spec cannot contain {value!r}, a {type(value).__name__}")
     return item()
 
 
@@ -61,7 +61,7 @@ def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
     made = []
     for key, value in (set_ or {}).items():
         if not isinstance(key, str):
-            raise TypeError(f"set= has the key {key!r}; expected a path of the spec, like 'mask.window.left'")
+            raise TypeError(f"set= has the key {key!r}; expected a path of the spec, such as 'mask.window.left'")
         made.append(f"{key}={value if isinstance(value, str) else _flow(value)}")
     return tuple(made)
 

@@ -120,10 +120,10 @@ class _Shaped:
             return "its arrays have other shapes than [B, H, n_q, D], [B, G, n_k, D] and [B, G, n_k, E]"
         text = self.text(q, v)
         if _given_by_calls(text):
-            return f"the spec has arrays that a call has no place for: {_given_by_calls(text)}"
+            return f"the spec needs arrays that calls of the model do not pass: {_given_by_calls(text)}"
         if mask is not None and mask.dim() > 1 and mask.shape[-2] == 1 < q.shape[2] and _masks(text):
             # transformers passes the query heads that share keys as rows of one query; rows are not positions then
-            return "one row of its mask is for all queries, which need not be positions then"
+            return "its mask has one row for all queries, so these need not be consecutive positions"
         return self.why_not_by_mask(text, q, k, mask, is_causal)
 
     def why_not_by_mask(self, text: str, q: Tensor, k: Tensor, mask: Optional[Tensor], is_causal: bool) -> str:
@@ -147,8 +147,8 @@ class _Shaped:
 
 def _refuse_dropout(drops: bool) -> None:
     if drops:
-        raise ValueError("the model drops attention weights at random, which kernels of attnc do not; set its dropout of "
-                         "attention to 0, or call model.eval()")
+        raise ValueError("the model uses dropout on attention weights, which attnc's kernels do not have; set that "
+                         "dropout to 0, or call model.eval()")
 
 
 # ---- the report about a model
@@ -437,7 +437,7 @@ def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding:
     """The reason why the heads of a module cannot use the spec in this call, or "" if they can."""
     if torch.compiler.is_compiling() and (padding is not None or attn_mask is not None):
         raise NotImplementedError("torch.compile cannot compare the mask of an nn.MultiheadAttention with a spec; "
-                                  "undo() of the result of replace() restores it")
+                                  "call undo() of the result of replace() to restore the module")
     kept: Optional[Tensor] = None
     for mask, shape in (padding, (-1, 1, 1, k.shape[2])), (attn_mask, (-1, module.num_heads, q.shape[2], k.shape[2])):
         if mask is None:
@@ -470,8 +470,8 @@ def replace(model: _Model, spec: Spec | Kernel, set: Mapping[str, Any] | None = 
         spec does not hide them
     seed: the seed of random parameters. Only nn.MultiheadAttention modules can have learned parameters of a spec.
 
-    Returns a report of the replaced modules, and of the others with the reasons; also prints it on standard error. Its
-    method undo() restores the model."""
+    Returns a report: the replaced modules, and the unchanged modules with the reasons. Also prints the report on
+    standard error. Its method undo() restores the model."""
     if masks not in ("compare", "ignore"):
         raise ValueError(f"masks is {masks!r}; expected 'compare' or 'ignore'")
     before = model.__dict__.get("forward")
@@ -497,7 +497,7 @@ def replace(model: _Model, spec: Spec | Kernel, set: Mapping[str, Any] | None = 
             report._waiting[name] = None
         else:
             report.left[name] = (f"transformers runs its {kind!r} attention, which does not call "
-                                 "scaled_dot_product_attention as attn_implementation='sdpa' does where a model has it")
+                                 "scaled_dot_product_attention; load the model with attn_implementation='sdpa'")
     _Forward(model, shaped, report)
     _say(repr(report))
     return report
@@ -511,4 +511,4 @@ def _why_not_of_module(shaped: _Shaped, module: nn.MultiheadAttention) -> str:
         return f"its dtype is {module.out_proj.weight.dtype}"
     kernel = _kernel_of(_text_of(shaped.name, word, module.head_dim, module.head_dim))
     taken = [p.keyword for p in kernel.parameters if p.dtype == "i32" or {"n_q", "n_k"} & {*map(str, p.shape)}]
-    return f"the spec has arrays that a call has no place for: {', '.join(taken)}" if taken else ""
+    return f"the spec needs arrays that calls of the model do not pass: {', '.join(taken)}" if taken else ""

@@ -132,7 +132,7 @@ class State:
                   call.reads("v", v, ("B", "G", "n", E))]
         heads, kv_heads, n = call.sizes["H"], call.sizes["G"], call.sizes["n"]
         if kv_heads == 0 or heads % kv_heads:
-            raise ValueError(f"q has {heads} heads and k {kv_heads}: the first has to be a multiple of the second")
+            raise ValueError(f"q has {heads} heads and k has {kv_heads}: q needs a multiple of the heads of k")
         target = call.writes("out", out, q, arrays[0], ("B", "H", "n", E))
         call.tokens = "n"
         call.take_parameters({**self._given, **{names[word]: value for word, value in rows.items()}})
@@ -176,8 +176,9 @@ class State:
         return self._lengths_by(self._binding.kernel.state_min_length)
 
     def truncate(self, length: int, sequence: int | None = None) -> None:
-        """Truncates one sequence, or all if `sequence` is None, to `length` tokens. Raises ValueError, without changing
-        any sequence, if one is shorter, or if `length` is not 0 and below its element of `min_lengths`."""
+        """Truncates one sequence, or all if `sequence` is None, to `length` tokens. Raises ValueError if a sequence is
+        shorter, or if `length` is above 0 and below the sequence's element of `min_lengths`; then no sequence
+        changes."""
         with self._lock:
             self._truncate(length, sequence)
 
@@ -186,10 +187,10 @@ class State:
         some = range(self.batch) if sequence is None else [sequence]
         for one in some:
             if not 0 <= one < self.batch:
-                raise ValueError(f"sequence is {one}; there are {self.batch}")
+                raise ValueError(f"sequence is {one}; the state has {self.batch} sequences, from 0")
             if length != self.start and not least[one] <= length <= lengths[one]:
-                raise ValueError(f"sequence {one} has {lengths[one]} tokens and can go back to {least[one]}, or 0, "
-                                 f"not to {length}")
+                raise ValueError(f"sequence {one} has {lengths[one]} tokens; its new length must be 0, or from "
+                                 f"{least[one]} to {lengths[one]}, not {length}")
         for one in some if self._memory is not None else ():
             self._binding.check(self._binding.kernel.state_truncate(
                 ctypes.byref(self._call().problem), _aligned(self._memory), one, length))
@@ -216,12 +217,12 @@ class State:
         """Appends to each sequence the tokens of the same sequence in `other`, which is not changed.
 
         other: a state of this kernel with equal heads, batch and capacity. The kernel must have a linear form, whose
-            state stores sums. The sequences of `other` must begin at the end of those of this state: see `start` of
-            kernel.state()
+            state stores sums. Each sequence of `other` must begin where the same sequence of this state ends: see
+            `start` of kernel.state()
 
         Raises ValueError, without changing any sequence, if the states cannot be joined."""
         if other is self:
-            raise ValueError("a state cannot follow itself")
+            raise ValueError("a state cannot be appended to itself")
         with self._locked_with(other):
             self._fold(other)
 
@@ -257,9 +258,9 @@ class State:
 def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,
            given: Mapping[str, Any]) -> State:
     """A state from the bytes of tobytes(). Its batch and heads, and its capacity if it is limited, are in the bytes.
-    `otherwise` is the capacity of other states."""
+    `otherwise`: the capacity if the bytes contain none."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"{kernel.name}: data is a {type(data).__name__}; expected the bytes that tobytes() of a state gave")
+        raise TypeError(f"{kernel.name}: data is a {type(data).__name__}; expected the bytes from State.tobytes()")
     data = bytes(data)
     if len(data) < _HEADER.size:
         binding.check(-12)

@@ -100,7 +100,8 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
     """Adds a rule for vmap to the function. With `merges`, the axis of vmap is merged into the batch of one call.
     Otherwise there is one call for each index of the axis.
 
-    has_batch(number): whether the first axis of this argument is the batch; split(number): that of this result"""
+    has_batch(number): whether the first axis of this argument is the batch; split(number): whether the first
+    axis of this result is the batch"""
     made: Any = jax.custom_batching.custom_vmap(function)
 
     def rule(size: int, is_batched: Any, *arrays: Any) -> Any:
@@ -183,7 +184,7 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
 def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: str,
            shape: tuple[int | str, ...]) -> None:
     if not isinstance(array, jax.Array) and not hasattr(array, "__array__"):
-        raise TypeError(f"{name} is a {type(array).__name__}; expected an array, as q is one")
+        raise TypeError(f"{name} is a {type(array).__name__}; expected a JAX array, because q is one")
     if str(array.dtype) != _DTYPES[dtype]:
         raise TypeError(f"{name} is {array.dtype}; {kernel.name} takes {_DTYPES[dtype]}")
     fits = len(array.shape) == len(shape) and all(
@@ -206,14 +207,14 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
     if out is not None:
         raise ValueError("out is for NumPy arrays and tensors; arrays of JAX are immutable")
     if threads is not None:
-        raise ValueError("threads= is for NumPy arrays and tensors; JAX takes OMP_NUM_THREADS of the environment")
+        raise ValueError("threads= is for NumPy arrays and tensors; for JAX, set OMP_NUM_THREADS in the environment")
     sizes: dict[str, int] = {}
     D, E = kernel.head_dim, kernel.value_dim
     for name, array, shape in (("q", q, ("B", "H", "n_q", D)), ("k", k, ("B", "G", "n_k", D)),
                                ("v", v, ("B", "G", "n_k", E))):
         _check(kernel, sizes, name, array, kernel.dtype, shape)
     if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
-        raise ValueError(f"q has {sizes['H']} heads and k {sizes['G']}: the first has to be a multiple of the second")
+        raise ValueError(f"q has {sizes['H']} heads and k has {sizes['G']}: q needs a multiple of the heads of k")
     drawn: Mapping[str, Any] = {}
     if any(p.from_seed and given[p.name] is None for p in kernel.parameters):
         if seed is None:

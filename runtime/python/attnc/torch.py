@@ -220,7 +220,7 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
     sizes: dict[str, int] = {}
     for name, a in zip("qkv", (q, k, v)):
         if not isinstance(a, Tensor):
-            raise TypeError(f"{name} is a {type(a).__name__}; expected a tensor, as q is one")
+            raise TypeError(f"{name} is a {type(a).__name__}; expected a tensor, because q is one")
         if a.dtype != dtype:
             raise TypeError(f"{name} is {str(a.dtype).removeprefix('torch.')}; {kernel.name} takes "
                             f"{str(dtype).removeprefix('torch.')}")
@@ -246,8 +246,8 @@ def _refuse_tangents(name: str, *tensors: Any) -> None:
 
 
 def _is_undisturbed() -> bool:
-    """Whether no transformation (vmap, grad) and no tracing is active. Then a call needs no operator, and is faster
-    without."""
+    """Whether no transformation (vmap, grad) and no tracing is active. Then a call works without an operator,
+    which is faster."""
     try:
         return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
     except AttributeError:  # another version of PyTorch names them differently
@@ -287,7 +287,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
     parameters = [given[p.name] for p in kernel.parameters]
     for p, value in zip(kernel.parameters, parameters):
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, as q is one")
+            raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, because q is one")
         if value is not None and value.requires_grad and not _is_learned(p):
             raise ValueError(f"{p.keyword} requires gradients, but random arrays have none; "
                              f"pass {p.keyword}.detach()")

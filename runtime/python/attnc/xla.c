@@ -23,10 +23,11 @@ static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, const char *name, i
     char message[MAX_NAME + 200];
     const char *says = error == ATTN_EMEMORY ? "out of memory"
                        : error == ATTN_EMACHINE
-                           ? "this machine has none of the instruction sets the kernel was made for"
-                       : error == ATTN_EORDER ? "ids fall from a key to the next; their order has to be ascending"
-                       : error == ATTN_ESIZE  ? "sizes whose product overflows"
-                                              : "the arrays do not fit";
+                           ? "this machine has none of the instruction sets that the kernel was compiled for"
+                       : error == ATTN_EORDER
+                           ? "ids decrease from one key to the next: the linear form needs ids in ascending order"
+                       : error == ATTN_ESIZE ? "the sizes are too large: a product of them overflows"
+                                             : "the shapes of the arrays do not match the kernel";
     snprintf(message, sizeof message, "%s: %s (%d)", name, says, error);
     return fail(frame, message,
                 error == ATTN_EMEMORY ? XLA_FFI_Error_Code_RESOURCE_EXHAUSTED : XLA_FFI_Error_Code_INVALID_ARGUMENT);
