@@ -1,5 +1,5 @@
 /* Emulates in plain C the instructions of kernels for matrix units: those on the eight tile registers of AMX, and some
-   of AVX-512. The results have the same bits as on a processor with these instructions. Kernels compiled with
+   of AVX-512. The bits of results are the same as on a processor with these instructions. Kernels compiled with
    -DATTN_EMULATE_TILES include this header. They run, slowly, on every machine whose C compiler has GNU vectors. */
 #ifndef ATTNRT_TILES_H
 #define ATTNRT_TILES_H
@@ -97,7 +97,8 @@ EMULATED __m512i emulated_added(__m512i from, uint32_t lanes, __m512i a, __m512i
     return from;
 }
 
-/* Emulates vdpbf16ps: adds the product of the second elements of the pairs first, then that of the first elements. */
+/* Emulates vdpbf16ps: adds the product of the second elements of the pairs first, then the product of the first
+   elements. */
 EMULATED __m512 emulated_dot(__m512 sum, __m512bh a, __m512bh b)
 {
     sum += emulated_second((emulated_bits)a) * emulated_second((emulated_bits)b);

@@ -172,7 +172,7 @@ static int parse_header(const char *text, struct header *h, struct reader *r)
     return missing ? fail(r, ATTN_EFORMAT, "%s: it lacks the key '%s'", bad, missing) : 0;
 }
 
-/* Parses the dtype, such as "<f4": sets kind, size and byte order. It is an error if the dtype cannot be converted to
+/* Parses the dtype, such as "<f4": sets kind, size and byte order. Returns an error if the dtype cannot be converted to
    `wanted`. */
 static int check_dtype(struct header *h, enum attn_dtype wanted, struct reader *r)
 {

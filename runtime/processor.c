@@ -57,8 +57,8 @@ static inline int find_x86_64_level(void)
 
 int attn_x86_64_level(void)
 {
-    static int known; /* the level, or 0 before the first call. It is stored, because cpuid takes microseconds in a
-                         virtual machine */
+    static int known; /* the level, or 0 before the first call. Stored, because cpuid takes microseconds in a virtual
+                         machine */
     int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!level) {
         level = find_x86_64_level();

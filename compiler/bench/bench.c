@@ -70,7 +70,7 @@ static void say_point(const struct running *r, int point, const char *what)
 /* ---- signals ---- */
 
 /* The watcher thread: waits for a signal, prints the report of the results so far, and ends the program by raising the
-   signal again. It is a thread because a call, which cannot be interrupted, may take long. */
+   signal again. The main thread cannot do this: it may be inside a long call of a kernel. */
 
 static void *watch(void *user)
 {
@@ -98,8 +98,8 @@ static void watch_begin(struct running *r)
             sigaddset(&r->signals, numbers[k]);
     }
     pthread_mutex_init(&r->lock, NULL);
-    /* The signals are blocked before kernels create threads, which inherit the mask, so that only the watcher gets
-       them. */
+    /* Kernels create threads later, and threads inherit the signal mask. With the signals blocked now, only the watcher
+       gets signals. */
     pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask);
     r->watched = pthread_create(&r->watcher, NULL, watch, r) == 0;
     if (!r->watched) pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
@@ -137,8 +137,8 @@ static void release(struct prepared *p)
 
 /* ---- the work of a point ---- */
 
-/* The expected time of a call: the roofline's prediction, multiplied by measured / predicted time at the last measured
-   length with the same heads and threads. */
+/* The expected time of a call: the roofline's prediction, corrected by the quotient of measured and predicted time at
+   the last measured length with the same heads and threads. */
 static double expected_seconds(const struct bench *b, int point, int entry)
 {
     const struct bench_point *here = &b->point[point];
@@ -363,8 +363,8 @@ static void measure(struct running *r, int point)
         if (!r->prepared[e].error && !more[e]) note_runs(r, e, &at->result[e], 1);
         if (seconds > length) length = seconds;
     }
-    /* Runs of all entries have the same duration: that of the slowest first call, at most a third of --time, so that
-       there are at least three runs. */
+    /* Runs of all entries have the same duration: the time of the slowest first call. A third of --time is the maximum,
+       so that there are at least three runs. */
     if (length > b->request.time / 3) length = b->request.time / 3;
     while (any) {
         any = false;
@@ -469,8 +469,8 @@ static enum status run(struct bench *b, struct arena *arena)
     return status;
 }
 
-/* Checks the output files before the measurements: each can probably be written, no two are the same, and a plot's
-   name ends in .svg. */
+/* Checks the output files before the measurements: every file can probably be written, all names differ, and the name
+   of a plot ends in .svg. */
 static enum status check_files(const struct options *o)
 {
     const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};

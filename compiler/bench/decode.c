@@ -1,4 +1,4 @@
-/* The work of attnc bench --decode, which appends tokens one by one to a sequence of a given length (the position): how
+/* attnc bench --decode appends tokens one by one to a sequence of a given length (the position). This file computes how
    many tokens a call appends, and how many bytes each step reads. */
 #include "request.h"
 #include "../cost/cost.h"

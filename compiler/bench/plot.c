@@ -176,7 +176,7 @@ static void draw_line(const struct picture *p, int k, int from, int to, const ch
 {
     const struct curve *c = &p->curve[k];
     if (from < 0 || to - from < 1) return;
-    /* Earlier curves are wider, so that a later one does not hide them. */
+    /* Earlier curves are wider, so that a later curve does not hide them. */
     double width = 2.2 + 0.8 * (p->curves - 1 - k);
     text_add(p->out,
              "<polyline class=\"s%d\" fill=\"none\" stroke-width=\"%.1f\" stroke-linejoin=\"round\"%s points=\"",

@@ -164,7 +164,8 @@ static void explain_few(const struct unit *p)
     text_free(&more);
 }
 
-/* Prints how powers of high degree are kept from overflowing, or else the base at which the weight overflows. */
+/* Prints how the kernel prevents overflow of high powers; if it does not, the base from which on the weight overflows.
+ */
 static void explain_powers(const struct unit *p, const struct compilation *c)
 {
     static const double FROM = 8; /* below this degree, only bases above 65536 overflow in f32 */
@@ -263,7 +264,8 @@ struct costs {
     int threads;
 };
 
-/* Returns `all` with only the lengths up to `longest`, the spec's maximum; with the maximum itself if none is left. */
+/* Returns `all` without the lengths above `longest`, the spec's maximum. If no length is left, the only length is
+   `longest`. */
 static struct costs costs_allowed(const struct costs *all, int64_t longest)
 {
     struct costs costs = *all;
@@ -282,7 +284,8 @@ struct limits {
     int64_t cache;
 };
 
-/* Returns the target of the tables: the best requested one, or, if the machine is measured, the target that it runs. */
+/* Returns the target of the tables: the best requested target; if the machine is measured, the best target that the
+   machine runs. */
 static const struct target *costs_target(const struct unit *p, const struct costs *costs)
 {
     const struct target *const here = costs->machine ? unit_target_here(p) : NULL;

@@ -155,7 +155,7 @@ static bool color_value(struct options *o, const char *text)
 
 /* ---- one option ---- */
 
-/* Returns the value of the option at argument *k: the text after `=`, or the next argument, to which *k then advances.
+/* Returns the value of the option at argument *k: the text after `=`, or the next argument; *k then advances to it.
    Returns NULL after a message. */
 static const char *value_of(const struct options *o, int count, char **argument, int *k, const char *name)
 {
@@ -205,7 +205,7 @@ static int find_row(const char *argument)
     return -1;
 }
 
-/* Returns whether the command accepts the option: has or ignores it. Otherwise prints an error. */
+/* Returns whether the command has the option or ignores it. If the command refuses the option, prints an error. */
 static bool fits(const struct options *o, const char *argument, enum command_number command)
 {
     for (int k = 0; k < switch_row_count; k++) {
@@ -293,7 +293,8 @@ static int parse(struct options *o, enum command_number command, int count, char
     return STATUS_DONE;
 }
 
-/* Reports the first operand, and returns true, if it is no file and no spec of the library but similar to a command. */
+/* Returns true after an error if the first operand looks like a misspelt command: the operand is similar to a command,
+   and it is neither a file nor a spec of the library. */
 static bool misspelt(const struct options *o)
 {
     const char *word = o->file[0];

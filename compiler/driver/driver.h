@@ -73,11 +73,11 @@ struct unit {
 };
 /* Reads and compiles a spec. Reports errors to standard error; returns NULL with *status set after an error. */
 struct unit *unit_make(const char *file, const struct options *o, enum status *status);
-/* Returns the C source to load on this machine. It has only the target that this machine chooses, but all targets if
-   --target is given. */
+/* Returns the C source to load on this machine. The source has code for the target that this machine chooses; if
+   --target is given, for all given targets. */
 const char *unit_source_here(struct unit *p, const struct options *o);
-/* Emits the source that unit_source_here returns, and its header. `command` is written into both as the command that
-   made them. */
+/* Emits the source that unit_source_here returns, and its header. Both texts name `command` as the command that made
+   them. */
 void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source,
                     struct text *header);
 void unit_free(struct unit *p); /* p may be NULL */
@@ -96,8 +96,8 @@ const struct target *unit_target_here(const struct unit *p);
 /* Returns the compilation of forward that the kernel runs on target t for this number of keys; NULL: none. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
-/* Returns the compilation that the kernel runs instead if a call has few queries: at most *rows rows, which are the
-   queries of all heads that share keys. NULL: unit_choice runs for any number of queries. */
+/* Returns the compilation that the kernel runs for few queries. *rows: the maximum number of rows, that is of queries
+   of all heads that share keys. NULL: unit_choice runs for any number of queries. */
 const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
 
 /* Like unit_choice and unit_few, for tokens that are appended to a state which stores keys and values. */
@@ -121,7 +121,8 @@ size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t ke
 /* Returns the gradients that a part computes, as text: "dk, dv". */
 const char *unit_part_name(const struct unit *p, const struct compilation *part);
 
-/* The effect of a knob: KNOB_LOOPS changes the loops and so their cost, KNOB_PRINT only the C that is printed. */
+/* The effect of a knob: KNOB_LOOPS changes the loops, and so their cost. KNOB_PRINT changes the printed C, but not the
+   loops. */
 enum knob_changes { KNOB_LOOPS, KNOB_PRINT };
 /* The programs that a knob applies to. */
 enum knob_of { KNOB_OF_FORWARD = 1, KNOB_OF_BACKWARD = 2, KNOB_OF_BOTH = 3 };

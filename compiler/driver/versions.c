@@ -298,9 +298,8 @@ static struct compilation *make_few(const struct maker *x, const struct target *
     return good && !c->reason ? c : NULL;
 }
 
-/* Compiles the form for few queries, and adds it to the versions of the target, which start at p->version[first]. A
-   call that would run a linear version uses the form for few queries only up to the number of rows from which the
-   linear version is faster. */
+/* Compiles the form for few queries, and adds it to the versions of the target, which start at p->version[first]. Next
+   to a linear version, the number of rows is limited: with more rows, the linear version is faster. */
 static void add_few(struct maker *x, const struct target *target, const struct defaults *by_default, int first,
                     bool shown)
 {
@@ -333,8 +332,8 @@ static bool same_code(const struct compilation *a, const struct compilation *b)
     return same;
 }
 
-/* Adds a version that runs c from `from` keys on. If the target has an equal compilation already, the version uses that
-   one. The target's compilations start at number `first`, its versions at `first_version`. */
+/* Adds a version that runs c from `from` keys on. If the target already has an equal compilation, the version uses the
+   existing compilation. The target's compilations start at number `first`, its versions at `first_version`. */
 static void add(struct unit *p, struct compilation *c, int64_t from, int first, int first_version)
 {
     int k = first;
@@ -355,7 +354,7 @@ static unsigned features_used(const struct compilation *c)
 }
 
 /* Removes the compilations, versions and defaults of a target if none of them uses the target's highest feature. The
-   next target has all features but this one, so its code runs on the same machines. */
+   next target lacks only this feature, so its code runs on the same machines. */
 static void drop_idle(struct unit *p, int first, int first_version)
 {
     unsigned used = 0;
@@ -457,10 +456,10 @@ static void make_prepared(struct maker *x)
     }
 }
 
-/* Decides what a state stores, and compiles the programs that extend it.
-   - It stores sums over chunks if the longest sequences use the linear form on every target. It also stores the last
-     p->read_back keys and values, which queries still read.
-   - Otherwise it stores keys and values, which may be prepared keys. */
+/* Decides what a state stores, and compiles the programs that extend a state.
+   - If the longest sequences use the linear form on every target: sums over chunks, and the last p->read_back keys and
+     values, which queries still read.
+   - Otherwise: keys and values. The keys may be prepared keys. */
 static void make_extend(struct maker *x)
 {
     struct unit *const p = x->p;

@@ -109,9 +109,9 @@ static const char file_name[] = "attnc-expression.c";
 static const char before[] = "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
 static const char after[] = "\n); }\n";
 
-/* Returns the text of the file before the user's text: a declaration of each array and of each function of the
-   language, then the beginning of the function that returns the user's expression. Sets *declarations to their number.
-   All types are integers, because clang's types are not used. */
+/* Returns the text of the file before the user's text. It declares the arrays and the functions of the language, and
+   begins the function that returns the user's expression. Sets *declarations to the number of declarations. All types
+   are integers, because clang's types are not used. */
 static const char *text_before(struct arena *arena, const struct user_arrays *arrays, int *declarations)
 {
     const char *text = "";
@@ -301,8 +301,8 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
     }
 }
 
-/* Whether e or a factor of e is an exponential. Passes can keep an exponential from overflowing only if it is a factor
-   of a product, so quotients and negations of such an e are written as products. */
+/* Whether e or a factor of e is an exponential. Passes prevent overflow only of an exponential that is a factor of a
+   product. So -e becomes e * -1, and e / x becomes e * (1 / x). */
 static bool exponential(const struct expr *e)
 {
     return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));

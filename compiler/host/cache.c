@@ -21,8 +21,9 @@ enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 /* ---- the cache ---- */
 
-/* Returns the reason not to load code from the folder; NULL: the folder can be trusted. Only this user may be able to
-   write to it, because whoever can write to it can run code as this user. ssh has the same rule for its keys. */
+/* Returns the reason not to load code from the folder; NULL: the folder can be trusted. Only this user may have
+   permission to write to the folder: a user who can write to it can run code as this user. ssh has the same rule for
+   its keys. */
 static const char *distrust(struct arena *arena, const char *path, const struct stat *info)
 {
     static const char way_on[] = "or set XDG_CACHE_HOME to another folder";

@@ -71,7 +71,7 @@ static int64_t number_in(const char *path, const char *key)
 }
 
 /* The size is the one that the operating system reports for the first core. sysconf is the second choice: it asks the
-   processor, which reports the caches of a whole socket, and a virtual machine may have only a part of these. */
+   processor, which reports the caches of a whole socket, even if a virtual machine has only a part of the socket. */
 int64_t machine_cache(void)
 {
     int64_t max = 0;

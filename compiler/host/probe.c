@@ -9,7 +9,7 @@
 #endif
 
 double attn_seconds(void); /* from the runtime library, which is linked into attnc */
-#undef attn_x86_64_level   /* a test that emulates tile registers redefines it, but vectors are not emulated */
+#undef attn_x86_64_level   /* a test that emulates tile registers defines this as 4, but does not emulate vectors */
 int attn_x86_64_level(void);
 
 #ifdef ATTN_SHORT_PROBE /* for tests that need no exact numbers */

@@ -26,7 +26,7 @@ static json_t *choice_reference(enum choice c)
     return reference(choice_rows[c].heading);
 }
 
-/* Returns whether the group has a key for a list of tokens. A spec must then set that key or `count`, and not both. */
+/* Returns whether the group has a key for a list of tokens. A spec must then set either that key or `count`. */
 static bool takes_either(enum group g)
 {
     for (int k = 0; k < key_row_count; k++)
@@ -265,7 +265,8 @@ static json_t *group(enum group g)
     return made;
 }
 
-/* Returns rules for the conflicts between keys in spec/check.c, as far as a JSON Schema can express them. */
+/* Returns rules for the conflicts between keys that spec/check.c reports. Omits the conflicts that a JSON Schema cannot
+   express. */
 static json_t *conflicts(void)
 {
     static const char text

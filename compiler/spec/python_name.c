@@ -1,5 +1,5 @@
-/* Names of kernels that cannot be names of Python modules: keywords, and names of modules of Python, because NAME.py
-   would be imported in place of that module. */
+/* Names of kernels that cannot be names of Python modules: keywords, and names of Python's own modules. NAME.py would
+   be imported in place of a module of that name. */
 #include "spec.h"
 
 #include <string.h>

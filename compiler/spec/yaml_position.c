@@ -74,7 +74,7 @@ static void copy(struct decoder *x)
 }
 
 /* Decodes blanks and line breaks between words of a plain or quoted scalar. Blanks stay. A single line break becomes a
-   blank. Several line breaks lose the first one. */
+   blank. Of several line breaks, the first is dropped and the others stay. */
 static void fold_space(struct decoder *x)
 {
     struct decoder start = *x;

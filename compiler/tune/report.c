@@ -81,7 +81,7 @@ static const char *schedule_text(const struct page *p, const struct tune_space *
     point_text(s, point, &text);
     const char *made = clean(p->arena, text.data ? text.data : "");
     text_free(&text);
-    return *made ? made : "nothing left open";
+    return *made ? made : "no knobs";
 }
 
 static const char *shape_text(const struct page *p, const struct tune_shape *s)

@@ -16,7 +16,7 @@ enum tune_status {
                          checked from here */
     TUNE_INTERRUPTED, /* the process ended before it had a result */
     TUNE_MEASURED,
-    TUNE_WRONG,   /* the output differs from that of the default schedule by more than rounding */
+    TUNE_WRONG,   /* the output differs from the output of the default schedule by more than rounding */
     TUNE_CRASHED, /* ended by a signal */
     TUNE_LATE,    /* exceeded the time limit */
     TUNE_REFUSED  /* attnc or the C compiler rejected it, or memory ran out */
@@ -24,7 +24,7 @@ enum tune_status {
 extern const char
     *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */
 
-/* The seconds of one call of the candidate, and of one call of the default schedule directly before or after it. */
+/* Two times in seconds: a call of the candidate, and a call of the default schedule directly before or after. */
 struct tune_sample {
     double seconds, default_seconds;
 };

@@ -1,6 +1,6 @@
-/* A trial: a child process compiles a candidate schedule, compares its output with that of the default schedule, and
-   times both alternately. The parent enforces the time limit. Only children use OpenMP, because forking is not safe in
-   a process that has threads. */
+/* A trial: a child process compiles a candidate schedule, compares its output with the output of the default schedule,
+   and times both alternately. The parent enforces the time limit. Only children use OpenMP, because forking is not safe
+   in a process that has threads. */
 #include "result.h"
 #include "space.h"
 #include "trial.h"
@@ -305,7 +305,7 @@ static double seconds_of(const struct call *c, int calls)
 }
 
 /* The number of calls of this kernel per sample, so that a sample takes SAMPLE seconds. Candidate and default schedule
-   have different numbers, because one may be thousands of times as slow as the other. */
+   have different numbers, because their times may differ by a factor of thousands. */
 static int calls_of(const struct call *c)
 {
     const double once = seconds_of(c, 1);

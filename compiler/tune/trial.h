@@ -13,8 +13,8 @@ struct trial_request {
     const char *file;
     const struct tune_space *space;
     const struct tune_point *point;
-    const struct tuned_entry *base; /* the knobs that the point does not set: those of backward if the point is for
-                                       forward, and vice versa; NULL: their defaults */
+    const struct tuned_entry *base; /* the knobs of the other direction: of backward if the point is for forward, and
+                                       vice versa; NULL: their defaults */
     const struct tune_shape *shape;
     uint64_t seed;
     int64_t document;
@@ -30,8 +30,8 @@ enum trial_end {
     TRIAL_INTERRUPTED /* a signal arrived (trial_interrupted); there is no result */
 };
 /* Returns a copy of `o` whose schedule replaces `schedule:` in the spec. The point sets the knobs of backward if
-   `backward`, otherwise those of forward. `base` sets the knobs of the other direction; NULL: they have their defaults.
-   */
+   `backward`, otherwise the knobs of forward. `base` sets the knobs of the other direction; NULL: they have their
+   defaults. */
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
                              const struct tune_point *point, bool backward, const struct tuned_entry *base);
 /* Runs one trial: compiles the candidate and the default schedule, compares their outputs at two lengths, and calls
@@ -41,8 +41,8 @@ struct options point_options(struct arena *arena, const struct options *o, const
    - result->sample is allocated with malloc. */
 enum trial_end trial_run(const struct trial_request *request, struct tune_result *result);
 
-/* Whether the result has `wanted` samples, or needs no more: the candidate failed, or it has a few samples that show
-   that it is much slower than the default schedule. */
+/* Whether no more samples are needed: the result has `wanted` samples, the candidate failed, or a few samples show that
+   it is much slower than the default schedule. */
 bool trial_enough(const struct tune_result *result, int wanted);
 
 struct machine_speed {

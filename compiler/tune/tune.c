@@ -116,7 +116,8 @@ static bool out_of_memory(struct tuning *t)
 }
 
 /* Measures the point and stores the result. `known`: an earlier trial of the point, or NULL.
-   - `joined`: adds samples to those of `known` until there are `samples`; otherwise new samples replace them.
+   - `joined`: the samples of `known` are kept, and new samples are added until there are `samples`; otherwise new
+     samples replace the samples of `known`.
    - A point whose C code was already measured for another point shares that result.
    Returns false if the trial was interrupted, or after a message. */
 static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,

@@ -48,7 +48,7 @@ static const char *comment_on(const struct lines *all, int line)
 }
 
 /* The comments directly above line number `line`, joined with '\n'; NULL if there are none. If `beginning` is not NULL,
-   only the comments that begin with it. */
+   returns only the comments that begin with this text. */
 static const char *comments_above(struct arena *arena, const struct lines *all, int line, const char *beginning)
 {
     int first = line;
@@ -172,7 +172,8 @@ static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out)
 {
-    int n = 0, last = -1; /* last: the index in the file of the entry that was written last; -1: it is a found one */
+    int n = 0, last = -1; /* last: the last entry that was written to `out`: its index in the file; -1: a found entry,
+                             or none yet */
     for (int old = 0, new = 0; old < file->entries || new < count;) {
         const struct tuned_entry *was = old < file->entries ? &file->entry[old] : NULL;
         if (was && listed(found, count, tuned_length(was))) {

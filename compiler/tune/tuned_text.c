@@ -1,6 +1,6 @@
-/* Replaces the `schedule:` in the text of a spec, or inserts one. The rest of the text, with its comments and layout,
-   stays as the author wrote it: the YAML parser's events give the position of the key `schedule`, and only the bytes
-   from this key to the end of its value are replaced. */
+/* Replaces the `schedule:` in the text of a spec, or inserts one. The rest of the text, with comments and layout, stays
+   as the author wrote it. The YAML parser's events give the position of the key `schedule`; the bytes from this key to
+   the end of its value are replaced. */
 #include "space.h"
 #include "tuned_text.h"
 #include "../driver/driver.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <yaml.h>
 
-/* Whether no single value of the knob is its default: the default crossover differs between lengths, and the default
-   tiles of backward differ between its parts (such as dq, and dk with dv). */
+/* Whether the knob has several defaults: the default crossover differs between lengths, and default tiles of backward
+   differ between the parts of the gradients (such as dq, and dk with dv). */
 static bool default_varies(const char *name)
 {
     return strcmp(name, "crossover") == 0 || strcmp(name, "backward.tile_q") == 0 ||

@@ -54,7 +54,7 @@ struct tuned_file {
    with *status set, after a message, if the file is not a spec. */
 bool tuned_read(const char *spec, const struct text *text, struct arena *arena, const struct options *o,
                 struct tuned_file *out, enum status *status);
-/* The length that an entry was found for; if it is unknown, the length from which it is used. */
+/* The length that an entry was found for; if it is unknown, the length from which the entry is used. */
 int64_t tuned_length(const struct tuned_entry *e);
 /* The entry that was found for the length; otherwise the entry that a kernel uses at the length; otherwise NULL. */
 const struct tuned_entry *tuned_in_force(const struct tuned_file *file, int64_t length);

@@ -16,8 +16,8 @@ struct builder {
     bool lost;                     /* build_real has reported an error */
     int drawn;                     /* the number of `random` masks so far */
 };
-/* Returns the constant `value`. Reports an error if the type of the kernel's sums cannot hold it, so that it would
-   become 0 or infinity. Only the first such error is reported. */
+/* Returns the constant `value`. Reports an error if the value would become 0 or infinity in the type of the kernel's
+   sums. Only the first such error is reported. */
 const struct expr *build_real(struct builder *x, double value);
 const struct expr *build_integer(struct builder *x, int64_t value);
 const struct expr *build_operand(struct builder *x, int k);
@@ -75,8 +75,8 @@ int build_layernorm(struct builder *x, int v, double eps, const char *affine);
 int build_rmsnorm(struct builder *x, int v, double eps, const char *affine);
 /* Makes the weights, over the axes [b g m i j], from prepared q and k. Returns -1 after an error. (similarity.c) */
 int build_weights(struct builder *x, int q, int k);
-/* Make weights that are inner products of features: of a finite feature map (`linear`), or of the sketches of
-   PolySketchFormer. (features.c) */
+/* Make weights that are inner products of features. build_linear: features of a finite feature map (`linear`).
+   build_sketched: sketches of PolySketchFormer. (features.c) */
 int build_linear(struct builder *x, int q, int k);
 int build_sketched(struct builder *x, int q, int k);
 

@@ -156,8 +156,8 @@ static int net(struct builder *x, int v, const char *name)
     return v;
 }
 
-/* Algorithms 1 and 2 of PolySketchFormer: makes a sketch, along r, of the tensor power of each row of v. For degree 1,
-   this is the row itself. */
+/* Algorithms 1 and 2 of PolySketchFormer: sketches the tensor power x^degree of each row x of v; the result is along
+   the axis r. For degree 1, returns the rows. */
 static int sketch(struct builder *x, int v, int64_t degree, const char *path)
 {
     const struct similarity *o = &x->spec->similarity;

@@ -57,7 +57,7 @@ static void add_value(const struct graph *g, int number, struct text *out)
         for (int l = 0; l < k; l++) again |= v->operand[l].of == v->operand[k].of;
         if (!again) text_add(out, "    n%d -> n%d;\n", v->operand[k].of, number);
     }
-    /* Ids that the value reads are no operands, but get an edge, too. */
+    /* Arrays of ids that the value reads are not operands, but get an edge, too. */
     for (int k = 0; k < g->values && v->op != GRAPH_PARAM; k++) {
         const struct value *ids = &g->value[k];
         if (ids->op == GRAPH_PARAM && ids->integers &&

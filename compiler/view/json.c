@@ -301,8 +301,8 @@ static json_t *knobs(const struct unit *p)
     return list;
 }
 
-/* Lists, for each target, which kernel is used from which number of keys. `kernel` is an index into the list of
-   kernels. */
+/* Lists the versions of each target: the number of keys, `from`, from which a kernel is used. `kernel` is the index of
+   the kernel in the list of kernels. */
 static json_t *versions(const struct unit *p)
 {
     json_t *list = json_array();

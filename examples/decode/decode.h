@@ -15,8 +15,7 @@ struct stream {
     int64_t rows, copies; /* the maximum number of rows of a call */
     void *state, *workspace;
     struct window *window; /* [rows] */
-    /* For each sequence: the last bytes that are in the state, and the next byte, which was already chosen or loaded
-       but is not yet in the state. */
+    /* For each sequence: the last bytes in the state; and the next byte, which is not yet in the state. */
     struct window last[MOST_COPIES];
     unsigned char next[MOST_COPIES];
     /* For stream_anew, which uses no state: all bytes so far. */

@@ -8,8 +8,8 @@
 
 #define STEPS 2000000
 
-/* Defines the loop of one thread: multiply-adds on CHAINS independent registers of WIDTH floats. These are enough to
-   hide the latency of a multiply-add and to keep all execution ports busy. */
+/* Defines the loop of one thread: multiply-adds on CHAINS independent registers of WIDTH floats. CHAINS is large enough
+   to hide the latency of a multiply-add and to keep all execution ports busy. */
 #define PEAK_LOOP(NAME, TARGET, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static float NAME(void) \
     { \

@@ -41,7 +41,7 @@ struct predictor {
     int (*attend)(const void *kernel, int64_t rows, const float *q, const float *k, const float *v, float *out);
     const void *kernel; /* passed to `attend` */
 };
-/* The main function of several examples: reads the text file argv[1], prints the percentage of bytes that each
+/* The main function of several examples. Reads the text file argv[1]. Prints the percentage of bytes that each
    predictor predicts correctly, and shows the predictions of the first predictor. */
 int predict(int argc, char **argv, const struct predictor *predictor, int count);
 

@@ -1,5 +1,5 @@
 """Attention composed of PyTorch's operations, to compare its speed with attnc's: softmax by
-scaled_dot_product_attention, and polysketch as a loop over blocks that carries the sum over earlier blocks."""
+scaled_dot_product_attention, and polysketch by a loop over blocks. The loop carries the sum over earlier blocks."""
 from __future__ import annotations
 
 import math

@@ -81,7 +81,7 @@ def show(runs: List[Run], folder: str) -> None:
 
 
 def judged(runs: List[Run], folder: str) -> bool:
-    """Returns True if every run reached the loss that it must reach; prints each."""
+    """Prints for each run whether it reached the loss that it must reach. Returns True if all runs did."""
     good = True
     for run in runs:
         row = results.row_of(run, folder)

@@ -97,7 +97,7 @@ static void judge(int sample, const struct derived *x, struct worst *worst)
 
 /* Chooses the gradients to request in call `number`. Returns false after the last call. The calls are for
    - dq, dk and dv, one per call;
-   - if there are learned parameters: up to FEW_LEARNED of them, one per call and other ones in each sample;
+   - if there are learned parameters: up to FEW_LEARNED of them, one per call; every sample tries different parameters;
    - then all learned parameters;
    - then dq, dk and dv together. */
 static bool choose(const struct derived *x, int number, int sample, bool *wanted)
@@ -114,8 +114,8 @@ static bool choose(const struct derived *x, int number, int sample, bool *wanted
     return number < 3 + (alone ? alone + 2 : 0);
 }
 
-/* Makes every second call of those that `choose` lists, beginning with call `first`, with varying numbers of threads.
-   Sets *alike to false after reporting a gradient whose bits differ from those of the call for all gradients. */
+/* Makes every second call of the list of `choose`, beginning with call `first`, with varying numbers of threads. If a
+   gradient has other bits than in the call for all gradients, reports the gradient and sets *alike to false. */
 static int try_some(struct checking *c, const struct called *forward, const struct attn_problem *problem, int sample,
                     struct derived *x, const void *dout, int first, bool *alike)
 {

@@ -1,9 +1,10 @@
-/* attnc check: the command. The expected values are those of the spec's first graph in the float64 interpreter, for
-   random arrays. It compares with them
+/* attnc check: the command. The float64 interpreter computes the expected values from the spec's first graph, for
+   random arrays. Compared with these values are
    - the interpreter's values of each program after every pass (passes.c),
    - the compiled kernel (kernel.c),
-   - the gradients of both, after central differences have confirmed the interpreter's gradients (gradients.c).
-   The problem sizes are a few that are not multiples of tiles, or those of --lengths. */
+   - the gradients of the programs and of the kernel, after central differences have confirmed the interpreter's
+     gradients (gradients.c).
+   The problem sizes are a few sizes that are not multiples of tiles, or the sizes of --lengths. */
 #include "check.h"
 #include "../command_line.h"
 #include "../../bench/bench.h"
@@ -24,8 +25,8 @@ static const struct problem_size sizes[] = {
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 /* - MAX_PAIRS, MAX_KEYS, MAX_HEADS: limits of problem sizes, because the interpreter is slow.
-   - FEW_QUERIES: the number of queries of a problem that would otherwise have more than MAX_PAIRS pairs. Problems that
-     are added for lengths at which the kernel switches to another version have as many.
+   - FEW_QUERIES: the number of queries of a problem that would otherwise have more than MAX_PAIRS pairs. Also the
+     number of queries of problems that `add_sizes` adds.
    - LONGEST: the maximum length of such an added problem. */
 enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
@@ -73,8 +74,8 @@ static void fill(struct sample *s, const struct unit *p, const struct problem_si
     }
 }
 
-/* Returns whether the loops round f32 numbers to bf16 before a product. These are weights, or features and states of a
-   linear form. */
+/* Returns whether the loops round f32 numbers to bf16 before a product. Weights can be rounded, and features and states
+   of a linear form. */
 static bool rounds(const struct loops *l, const struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -89,8 +90,8 @@ static bool rounds(const struct loops *l, const struct stmt *s)
    - 2e-6 of the scale of the row, which is the output with |v| in place of v;
    - 4 times the largest change of the row if every input but v moves by half an ulp and every operation is rounded to
      f32. The change is large if terms cancel, in the row or in its denominator;
-   - if weights are rounded to bf16, 2^-8 of the scale; in a linear form also 2^-12 of it, because the form splits
-     numbers into terms of bf16;
+   - if weights are rounded to bf16, 2^-8 of the scale; in a linear form also 2^-12 of the scale, because the form
+     splits numbers into terms of bf16;
    - the error by underflow.
    The first two are doubled for a linear form, and multiplied by 2^-29 for f64. */
 static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
@@ -146,7 +147,7 @@ static int64_t batch_of(int number, int64_t keys)
     return batch < most ? batch : most;
 }
 
-/* Sets the problem sizes from --lengths and --heads, or the default ones. A length with many keys gets few queries,
+/* Sets the problem sizes: from --lengths and --heads, or default sizes. A length with many keys gets few queries,
    because the interpreter visits every pair of query and key. */
 static bool read_sizes(const struct options *o, struct arena *arena, struct problem_size **size, int *count)
 {

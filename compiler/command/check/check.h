@@ -1,7 +1,7 @@
 /* Declarations that the files of `attnc check` share.
    - sample: random arrays of one problem size, with the expected output, which the interpreter computes in float64.
    - program: the graph or the loops of forward, or of a part of backward, during compilation.
-   - measure: a number for each row of an array. Errors of passes are relative to it.
+   - measure: a number for each row of an array. Errors of passes are relative to the measure of their row.
    - tolerance: the largest error of the kernel that is allowed in a row or element.
    - scale of a row: its value if no terms cancel, from the absolute values of the inputs. */
 #ifndef ATTNC_COMMAND_CHECK_H
@@ -17,8 +17,8 @@ enum { MAX_TENSORS = 1024, MAX_INPUTS = 8, NUDGES = 4, FEW_ELEMENTS = 16, SCALED
 struct wanted {
     const char *name;
     int rank;
-    int64_t extent[MAX_RANK], elements, row; /* the shape for callers, in which heads are one axis; the number of
-                                                elements, in all and in a row */
+    int64_t extent[MAX_RANK], elements, row; /* the shape for callers, with one axis of heads; the number of elements,
+                                                in all and in a row */
     double *expected;
     const double *measure;
 };
@@ -39,8 +39,8 @@ struct gradients {
     struct wanted of[MAX_TENSORS];     /* each gradient, for example "dq" */
     int64_t all;                       /* the number of elements of all gradients */
     double *dout, *expected, *allowed; /* allowed: the kernel's tolerance for each element */
-    /* |v|, |dout| and out = 0: inputs for which the gradients are the scale. The terms of a gradient may cancel, for
-       example in a row that sees one key; the scale is the size of the terms. */
+    /* The inputs |v|, |dout| and out = 0. The gradients for these inputs are the scale: the size of a gradient if no
+       terms cancel. Terms cancel, for example, in a row that sees one key. */
     struct tensor scaled[SCALED];
     double *rounding;  /* for each element, the largest change of its row if operations are rounded to f32 */
     double difference; /* the largest difference of the interpreter's gradients from central differences, relative to
@@ -102,7 +102,7 @@ const char *check_element(const struct checking *c, const struct worst *worst);
 void check_report(struct checking *c, const char *what, const char *whole, const struct worst *worst, const char *of,
                   bool good);
 
-/* Compares the interpreter's values of the programs after every pass with the expected ones. (passes.c) */
+/* Compares the interpreter's values of the programs after every pass with the expected values. (passes.c) */
 void check_passes(struct checking *c);
 /* Adds to row[r] how much row r of out differs between rounding all operations up and rounding all down. (passes.c) */
 void check_add_rounding(const struct checking *c, int sample, double *row);
@@ -129,8 +129,8 @@ int check_call(const struct checking *c, const struct attn_kernel *kernel, int s
 void check_call_end(struct called *x);
 /* Makes later calls of the kernel use `array` as tensor t of the sample. */
 void check_set_array(struct called *x, const struct sample *s, int t, void *array);
-/* check_memory returns memory filled with NaN, check_converted a copy of n numbers in another type. attn_free frees
-   both. NULL: out of memory. */
+/* check_memory returns memory filled with NaN, check_converted a copy of n numbers in another type. The caller frees
+   the memory with attn_free. NULL: out of memory. */
 void *check_memory(size_t bytes);
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype);
 /* Returns element k of an array of the kernel. */

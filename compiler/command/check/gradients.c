@@ -16,8 +16,8 @@ struct evaluation {
     int tensors;
 };
 
-/* Computes the gradients for the current arrays. `noise`: NULL, or the state of random numbers, with which each
-   operation is rounded to f32 up or down. */
+/* Computes the gradients for the current arrays. `noise`: the state of random numbers that decide whether an operation
+   is rounded to f32 up or down; NULL: operations are not rounded to f32. */
 static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
 {
     const struct tensor *in = x->tensor;
@@ -29,8 +29,8 @@ static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
                  : graph_eval(x->g, x->size, in, x->tensors + 2, out);
 }
 
-/* Sets *sum to the sum of out * dout after array t has moved by `by` times `direction`, and *sizes to the sum of the
-   absolute values of its terms. `moved`, `out`: memory for the array and for out. */
+/* Adds `by` times `direction` to array t and computes out. Sets *sum to the sum of out * dout, and *sizes to the sum of
+   |out * dout|. `moved`, `out`: memory for the array and for out. */
 static const char *sum_at(const struct evaluation *x, int t, const struct sample *s, const double *direction, double by,
                           double *moved, double *out, double *sum, double *sizes)
 {

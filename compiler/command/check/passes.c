@@ -13,11 +13,11 @@
 #include <math.h>
 #include <string.h>
 
-/* The tolerance of a row after a pass is PASS_MAX times the measure of the row, plus ROUNDINGS times the change of the
-   row if operations are rounded up instead of down. */
+/* The tolerance of a row after a pass is a sum: PASS_MAX times the measure of the row, and ROUNDINGS times the change
+   of the row if operations are rounded up instead of down. */
 static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
 
-/* A program: a graph before the pass `lower`, and loops after it. The other member is NULL. */
+/* A program: a graph before the pass `lower`, loops afterwards. The unused member is NULL. */
 struct either {
     const struct graph *graph;
     const struct loops *loops;
@@ -88,8 +88,8 @@ static struct known *note(struct checking_passes *x, bool linear, int sample, st
     return x->known[linear][sample] = k;
 }
 
-/* Evaluates the outputs of a program, and sets *out to their elements, one output after the other. `scale`: for the
-   inputs of the scale (check.h) instead of those of the sample. */
+/* Evaluates the outputs of a program, and sets *out to their elements, one output after the other. `scale`: uses the
+   inputs of the scale (check.h) instead of the inputs of the sample. */
 static const char *evaluate(const struct checking_passes *x, const struct either *p, bool linear, int sample,
                             bool scale, struct arena *arena, double **out)
 {

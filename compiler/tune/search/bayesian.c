@@ -59,9 +59,9 @@ struct model {
     double (*reach)[MAX_SEEN];  /* for every point of the pool: inverse(L) * its covariances with the seen points */
     int rows;
     double value[MAX_SEEN], weight[MAX_SEEN]; /* the standardised scores (see `see`); inverse(L) * value */
-    double works[MAX_SEEN], share;    /* a second regression predicts whether a point fails. Its data are 1 for seen
-                                         points that were measured, 0 for those that failed. share: the mean of these
-                                         data. works: inverse(L) * (data - share) */
+    double works[MAX_SEEN], share;    /* a second regression predicts whether a point fails. Its data are 1 for measured
+                                         points, 0 for failed points. share: the mean of these data. works: inverse(L) *
+                                         (data - share) */
     double mean, deviation, variance; /* mean and standard deviation of the scores after `see` has limited them; the
                                          variance of the process, for standardised scores */
     int now;                          /* the index in the pool of the point that was returned last */
@@ -78,8 +78,8 @@ static struct kernel kernel_of(const struct model *m, const double *parameter)
     return kernel;
 }
 
-/* The covariance of the scores at two places: Matérn's with smoothness 5/2 in the knobs, plus a linear one in the cost
-   model's prediction, plus 0.25 for an unknown constant offset. */
+/* The covariance of the scores at two places is a sum: a Matérn covariance (smoothness 5/2) of the knobs, a linear
+   covariance of the cost model's predictions, and 0.25 for an unknown constant offset. */
 static double covariance(const struct kernel *kernel, const double *a, const double *b)
 {
     double square = 0;
@@ -187,7 +187,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Fits the parameters by coordinate search: changes one parameter at a time while `likelihood` improves. Uses at most
-   MAX_FITTED seen points: one half are the best points, the other half are spread evenly over the remaining ones. */
+   MAX_FITTED seen points: the best points, and as many that are spread evenly over the remaining points. */
 static void fit(struct model *m)
 {
     double(*factor)[MAX_SEEN] = m->tried;
@@ -274,8 +274,8 @@ static double improvement(double best, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-/* The score that a new point should improve on: the process estimates the true score of every seen point, and this is
-   the lowest of these estimates. `luck`: the variance of the samples' noise, relative to that of the process. */
+/* The score that a new point should improve on: the lowest of the process's estimates of the true scores of seen
+   points. `luck`: the variance of the samples' noise, relative to the variance of the process. */
 static double target(const struct model *m, double luck)
 {
     double inverse[MAX_SEEN], best = INFINITY;
@@ -411,8 +411,8 @@ static void place_pool(struct model *m)
     }
 }
 
-/* If the pool is only a part of the space, adds the neighbours of the best seen point to the pool: the points that
-   differ from it by one step in one knob. */
+/* If the pool is only a part of the space, adds the neighbours of the best seen point to the pool: points that differ
+   by one step in one knob. */
 static void add_neighbours(struct model *m)
 {
     const struct tune_space *space = m->request.space;

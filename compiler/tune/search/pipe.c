@@ -263,8 +263,8 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
         send_some(x);
         struct pollfd wait[2] = {{.fd = x->out, .events = POLLIN},
                                  {.fd = x->unsent.length ? x->in : -1, .events = POLLOUT}};
-        /* A background process of the command may keep the pipe open. So once the command has ended, attnc does not
-           wait for the end of the pipe, but only reads the bytes that it contains. */
+        /* A background process of the command may keep the pipe open. So after the end of the command, attnc reads the
+           bytes that are in the pipe, and does not wait for more. */
         const bool dead = ended(x);
         if (poll(wait, 2, dead ? 0 : TICK_MS) < 0 && errno != EINTR) {
             complain(x->o, "cannot wait for the strategy's command: %s", strerror(errno));

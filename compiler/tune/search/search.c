@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- exhaustive: every point, those with the lowest predicted time first. The default point is left out, because its
+/* ---- exhaustive: every point, in ascending order of the predicted time. The default point is left out, because its
    ratio is 1 by definition ---- */
 
 enum { MAX_EXHAUSTIVE = 1 << 16 };
@@ -27,7 +27,7 @@ static void *exhaustive_open(struct arena *arena, const struct search_request *r
     if (points > MAX_EXHAUSTIVE) {
         complain(o,
                  "the space has %" PRId64 " schedules; --strategy=exhaustive ranks all of them first and takes at most "
-                                          "%d: use random, halving or model",
+                 "%d: use random, halving or model",
                  points, MAX_EXHAUSTIVE);
         return NULL;
     }

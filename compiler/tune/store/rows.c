@@ -375,7 +375,7 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     return choices_read(s, space, trial) && samples_read(s, arena, trial);
 }
 
-/* A WHERE clause that selects the trials t of run ?1. If ?2 is true, it selects those of all runs of its experiment. */
+/* A WHERE clause that selects the trials t of run ?1; if ?2 is true, the trials of all runs of the same experiment. */
 #define OF_RUN \
     " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment " \
     "WHERE r.id = ?1)))"

@@ -82,8 +82,8 @@ const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anyw
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
 /* Reads one run; `anywhere`: with the trials of all runs of its experiment. NULL after a message. */
 const struct tune_run *store_run_read(struct store *s, int64_t run, bool anywhere, struct arena *arena);
-/* Copies into this database the runs and trials that only the database file `other` has, and newer results of trials
-   that both have. */
+/* Copies runs and trials from the database file `other` that this database lacks. For trials in both databases, keeps
+   the newer result. */
 bool store_merge(struct store *s, const char *other);
 
 #endif

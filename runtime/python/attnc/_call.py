@@ -870,7 +870,7 @@ class Saved:
         call.problem.saved, call.problem.saved_bytes = _aligned(self._memory), bytes_
 
     def _give(self, call: _Call) -> None:
-        """Passes the saved values to a call of backward, whose sizes must be those of the call of forward."""
+        """Passes the saved values to a call of backward, whose sizes must equal the sizes of the call of forward."""
         if self._sizes is None:
             raise ValueError("saved is empty; pass it to forward() first")
         for word, size in call.sizes.items():

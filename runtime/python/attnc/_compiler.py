@@ -19,7 +19,7 @@ ENDS_WITHIN = 5.0  # attnc is killed if it still runs this number of seconds aft
 
 
 class SpecError(ValueError):
-    """The spec is invalid. The message is that of the compiler, with file, line and column."""
+    """The spec is invalid. The message is the compiler's message, with file, line and column."""
 
 
 class CompilerError(RuntimeError):

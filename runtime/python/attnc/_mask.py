@@ -71,7 +71,7 @@ def _value(word: str, words: Iterator[str], values: Dict[str, Tensor], sizes: Di
 
 def difference(visible: Visible, n_q: int, n_k: int, heads: int, kv_heads: int, kept: Optional[Tensor], is_causal: bool,
                ignores: bool) -> str:
-    """Compares the mask of a model's call with that of a spec. Returns the reason why the call cannot use the spec, or
+    """Compares the mask of a model's call with the mask of a spec. Returns the reason why the call cannot use the spec, or
     "" if it can.
 
     - Either both masks let some query see later keys, or neither does.

@@ -79,7 +79,7 @@ for _function in _text_of, _difference_without_mask, _masks, _given_by_calls, _a
 
 
 def _hides(mask: Tensor) -> Tensor:
-    """Where a mask that is added to the logits hides a key: it has the most negative number there, or one near it."""
+    """True where an additive mask hides a key: its element is the most negative number, or nearly that."""
     return mask < torch.finfo(mask.dtype).min / 2
 
 
@@ -461,7 +461,7 @@ def replace(model: _Model, spec: Spec | Kernel, set: Mapping[str, Any] | None = 
     torch.nn.functional.scaled_dot_product_attention while the model's forward() runs. Kernels are compiled for the head
     size and dtype of the calls; the spec's `shape` and `dtype` are ignored. A call is left unchanged if
 
-    - some query of the model sees later keys and no query of the spec does, or the reverse,
+    - either the model or the spec lets some query see later keys, but not both,
     - the model hides a key that the spec does not hide (the spec may hide more keys than the model),
     - the model adds a bias to the logits, or
     - the arrays have other shapes than those of a kernel.
