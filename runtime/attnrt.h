@@ -188,9 +188,9 @@ int attn_tiles(void);
 /* A stream is an infinite sequence of random numbers, named by a 64-bit number. Each parameter has its own stream: the
    FNV-1a hash of its name. So the values of a parameter do not depend on the other parameters. */
 uint64_t attn_stream(const char *name);
-/* Writes n independent standard normal values: those with the numbers first … first + n - 1 in the stream. A value
-   depends only on seed, stream and its number. An f32 value is the rounded f64 value. Values are made by Philox4x32-10
-   and the Box-Muller transform; their absolute values are at most 9.42. */
+/* Writes n independent standard normal values: number first … first + n - 1 of the stream. A value depends only on
+   seed, stream and its number. An f32 value is the rounded f64 value. Values are made by Philox4x32-10 and the
+   Box-Muller transform; their absolute values are at most 9.42. */
 void attn_normal_f64(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, double *out);
 void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, float *out);
 /* Writes orthogonal random features, out[rows, columns] (Choromanski et al. 2021, "Rethinking Attention with

@@ -29,8 +29,8 @@ static const double FREE_SHARE = 0.9;   /* the fraction of free memory that may 
 /* An entry that is ready to be called at the current point. */
 struct prepared {
     struct call call;
-    double *seconds; /* of each timed call */
-    double spent;    /* their sum, without the first call */
+    double *seconds; /* the time of each timed call */
+    double spent;    /* the sum of these times, without the first call */
     int error;
 };
 

@@ -9,7 +9,7 @@ int command_bench(const struct options *o);
 enum { MAX_COUNTS = 32, MAX_SPECS = 32, MAX_ENTRIES = 2 * MAX_SPECS };
 
 struct bench_request {
-    struct lengths lengths; /* of queries and of keys, ascending */
+    struct lengths lengths; /* the numbers of queries, and of keys, in ascending order */
     int threads, heads;     /* the number of elements in `thread` and in `head` */
     int thread[MAX_COUNTS];
     struct head_counts head[MAX_COUNTS];

@@ -13,11 +13,12 @@
 /* ---- figures of a result ---- */
 
 struct figures {
-    double gflops, share, intensity, expected, ratio; /* of the best call. share: of the peak. intensity: FLOPs per
-                                                         byte. expected: the roofline's time. ratio: best / expected */
-    double tokens, read, of_reading;                  /* tokens per second; bytes read per second, and their share of
-                                                         the bandwidth */
-    bool memory_bound;                                /* according to the roofline */
+    double gflops, share, intensity, expected, ratio; /* values of the best call. share: its rate divided by the peak.
+                                                         intensity: FLOPs per byte. expected: the roofline's time.
+                                                         ratio: best / expected */
+    double tokens, read, of_reading;                  /* tokens: per second. read: bytes per second. of_reading: `read`
+                                                         divided by the bandwidth */
+    bool memory_bound;                                /* the roofline says that memory is the limit */
 };
 
 double bench_expected(const struct bench_result *r)

@@ -30,14 +30,14 @@ struct bench_result {
     struct rates rates; /* the machine's measured rates with as many threads; with --decode the bandwidth is for
                            reading only */
     const char *unit;   /* the instructions of the matrix products: "AVX2", "AMX" */
-    bool on_units;      /* these are instructions of matrix units; `peak` is then the peak of matrix units */
+    bool on_units;      /* `unit` names matrix units, and `peak` is the peak of matrix units */
     double peak;        /* the machine's peak in FLOPs per second; the report prints how much of it the call reached */
     double peak_spread; /* repeats_spread of the measurements of the peak */
     size_t workspace;
     /* with --decode */
-    int64_t tokens; /* per call */
+    int64_t tokens; /* the number of tokens that a call appends */
     double read;    /* bytes that a step reads */
-    size_t state;   /* bytes */
+    size_t state;   /* the size of the state in bytes */
     double reach;   /* FLOPs to process the tokens before the position, to make the state there */
 };
 struct bench_point {

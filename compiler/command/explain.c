@@ -432,7 +432,8 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
                 100 * limits.spread);
 }
 
-/* Prints the parts of backward and what each computes, once for each range of lengths with other parts. */
+/* Prints the parts of backward and the gradients that each part computes. Prints them again for the first length at
+   which the parts change. */
 static void explain_parts(const struct unit *p, const struct costs *costs)
 {
     const struct target *target = p->compilation[0]->target;

@@ -86,8 +86,8 @@ static void arguments_of(const struct run *r, enum entry entry, void **data)
             data[count++] = r->array[k].data;
 }
 
-/* Returns the size of an axis in this problem. `extent` is the size or ATTN_BATCH …, which is returned if the problem
-   does not have that size yet. */
+/* Returns the size of an axis in this problem. `extent`: the size itself, or an enum attn_axis such as ATTN_BATCH.
+   Returns `extent` if the problem does not know that size yet. */
 static int64_t extent_now(const struct run *r, int64_t extent)
 {
     if (extent >= 0) return extent;

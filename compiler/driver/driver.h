@@ -22,7 +22,8 @@
 struct defaults {
     const struct target *target;
     struct compilation *quadratic, *linear;
-    const struct compilation *gradients[2]; /* the first part of the gradients: of the quadratic and the linear form */
+    const struct compilation *gradients[2]; /* the first part of the gradients, in the quadratic and in the linear form
+                                             */
     /* The number of keys from which a kernel runs the linear form; 0: always; INT64_MAX: never. */
     int64_t crossover;
 };
@@ -31,15 +32,15 @@ struct defaults {
 struct unit {
     struct arena *arena;
     struct spec *spec;
-    struct graph *graph;                /* before the first pass */
+    struct graph *graph;                /* the graph before the first pass */
     const struct kernel_arrays *arrays; /* the arrays that the kernel reads and writes */
     /* Forward. For each target and entry of the schedule: the quadratic form, the linear form, or both in this order;
        then the form for few queries. Equal compilations of a target are kept once. */
     struct compilation *compilation[MAX_COMPILATIONS + 1];
     int compilations;
-    struct version version[MAX_COMPILATIONS]; /* of forward, sorted by target, then by number of keys */
+    struct version version[MAX_COMPILATIONS]; /* versions of forward, sorted by target, then by number of keys */
     int versions;
-    struct version backward[MAX_BACKWARDS]; /* of the gradients, sorted by target, then by number of keys */
+    struct version backward[MAX_BACKWARDS]; /* versions of the gradients, sorted by target, then by number of keys */
     /* backwards, parts: the number of versions of the gradients, and of parts. saved: the number of arrays that forward
        saves. row_sums: the number of arrays of row sums that a part makes for later parts. */
     int backwards, parts, saved, row_sums;

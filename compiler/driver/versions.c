@@ -55,7 +55,7 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* Returns the kind of forward: it saves row values for the gradients if the spec has gradients. */
+/* Returns the program for forward. If the spec has gradients, forward also saves row values for them. */
 static enum program_kind forward_program(const struct spec *spec)
 {
     return spec->emit & EMIT_BACKWARD ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
@@ -196,8 +196,8 @@ static void make_backward(struct maker *x, const struct target *target)
         struct made_parts *parts = made;
         while (parts < made + count && !(parts->linear == linear && same_knobs(parts->schedule, schedule))) parts++;
         if (parts == made + count) {
-            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* without knobs; `from` is a part of the
-                                                                            names of the C functions */
+            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* a schedule without knobs; its `from`
+                                                                            distinguishes the names of C functions */
             none->from = entry ? entry->from : 0;
             *parts = (struct made_parts){.linear = linear, .schedule = schedule ? schedule : none};
             compile_backward(x, parts->schedule, target, linear, parts->part);
@@ -386,7 +386,9 @@ static void make_fold(struct maker *x)
     struct unit *const p = x->p;
     p->folds = p->extends && p->read_back == 0;
     p->moves = true;
-    for (int v = 0; v < p->graph->values; v++) p->folds &= !p->graph->value[v].integers; /* ids reset sums */
+    for (int v = 0; v < p->graph->values; v++)
+        p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot
+                                                     be added */
     for (int k = 0; k < p->extends; k++) {
         const struct compilation *const c = p->extend[k].c;
         p->folds &= c->state.slot_is_kept;
@@ -435,7 +437,8 @@ static void make_prepared(struct maker *x)
             p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
             p->of_prepared[p->of_prepareds++] = made;
         }
-        const struct compilation *c = NULL, *few = NULL; /* they replace like->c and like->few, which versions share */
+        const struct compilation *c = NULL, *few = NULL; /* the compilations that replace like->c and like->few; several
+                                                            versions can share a compilation */
         for (int u = 0; u < v; u++) {
             if (p->version[u].c == like->c) c = p->attend[u].c;
             if (like->few && p->version[u].few == like->few) few = p->attend[u].few;

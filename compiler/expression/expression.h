@@ -37,10 +37,10 @@ struct expression {
     const struct expr *value;
     int elements;
     struct element *element;
-    int exponentials; /* the number of exponentials in it (exp, pow), and their places in the text */
+    int exponentials; /* the number of exponentials (exp, pow), and their places in the text */
     struct exponential {
         const struct expr *e; /* EXP, POW */
-        size_t offset;        /* into the text, in bytes */
+        size_t offset;        /* the place of the exponential: an offset into the text, in bytes */
         struct position at;
     } *exponential;
 };

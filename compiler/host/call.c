@@ -104,7 +104,8 @@ void call_arrays_free(struct call_arrays *a)
 static bool make_arrays(struct call *c, uint64_t seed)
 {
     static const char *const name[ROLES] = {
-        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* of arrays that kernels read */
+        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* random streams for the arrays that
+                                                                                  kernels read */
     struct call_arrays *a = c->arrays;
     for (int role = 0; role < roles_of_call(c); role++) {
         double bytes = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);

@@ -19,8 +19,8 @@ int seal_file(const struct folder *f, const char *name);
 bool sealed_file(const struct folder *f, const char *name);
 /* Returns the contents of a sealed file without the hash, in the arena. Returns NULL if sealed_file would be false. */
 const char *sealed_text(struct arena *arena, const struct folder *f, const char *name);
-/* Locks the right to make a file of the cache. Waits while another process has this lock. Returns the lock; -1: locking
-   failed, so another process may make the file, too. */
+/* Locks a file of the cache before this process makes the file. Waits while another process has the lock. Returns the
+   lock; -1: locking failed, so another process may make the file, too. */
 int cache_lock(struct arena *arena, const struct folder *cache, const char *file);
 /* Releases a lock of cache_lock; does nothing for -1. */
 void cache_unlock(struct arena *arena, const struct folder *cache, const char *file, int lock);

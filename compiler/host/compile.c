@@ -574,8 +574,8 @@ enum status code_load(const char *name, const char *source, const char *header, 
     return status;
 }
 
-/* Writes the note for the key. An error is ignored: the next kernel_recall fails, and the kernel is found by its
-   source. */
+/* Writes the note for the key. An error is ignored: without the note, the next call has to emit the source again, but
+   still finds the kernel by its source. */
 static void write_note(struct job *j, const char *key, const char *description)
 {
     const char *const file = note_file(j, key), *const text = arena_printf(j->arena, "%s\n%s", j->kept, description);

@@ -24,7 +24,7 @@ double machine_peak(struct machine *m, enum dtype dtype, int threads, double aga
 double machine_unit_peak(struct machine *m, int threads, double again);
 double machine_bandwidth(struct machine *m, int threads, double again);
 double machine_reading(struct machine *m, int threads, double again);
-/* repeats_spread of the measurements of machine_peak and machine_unit_peak: how much they differ. */
+/* How much the measurements of machine_peak, or of machine_unit_peak, differ: their repeats_spread (support.h). */
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads);
 double machine_unit_peak_spread(struct machine *m, int threads);
 int64_t machine_cache(void);  /* size in bytes of the largest cache */

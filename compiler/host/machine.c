@@ -53,8 +53,8 @@ const char *machine_vectors(const struct machine *m)
     return m->probe->vectors();
 }
 
-/* Returns the number after `key` in a file, in the first line that starts with `key` and has a number there. For "", it
-   is a number at the start of a line. Returns -1 if there is no such number. */
+/* Finds the first line of the file that starts with `key` and a number, and returns the number. With the key "", the
+   line starts with the number. Returns -1 if there is no such line. */
 static int64_t number_in(const char *path, const char *key)
 {
     FILE *file = fopen(path, "r");

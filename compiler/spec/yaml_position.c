@@ -54,7 +54,8 @@ static void skip_blanks(struct decoder *x)
     while (peek(x) == ' ' || peek(x) == '\t') skip(x);
 }
 
-/* Adds a byte to the decoded value and compares it with libyaml's. `at`: the position that it was decoded from. */
+/* Adds a byte to the decoded value, and compares it with the byte in libyaml's value. `at`: the position of the byte in
+   the file. */
 static void put(struct decoder *x, char byte, struct position at)
 {
     if (x->made >= x->length || x->value[x->made] != byte) {

@@ -137,7 +137,7 @@ struct options point_options(struct arena *arena, const struct options *o, const
     return made;
 }
 
-/* The candidate or the default schedule, from its options to its loaded kernel. */
+/* One of the two kernels of a trial: of the candidate, or of the default schedule. */
 struct side {
     struct options o;
     struct unit *unit;
@@ -225,7 +225,7 @@ struct written {
     char *data;
     size_t bytes;
     enum attn_dtype dtype;
-    int64_t rows, row; /* the number of rows, and of elements in a row */
+    int64_t rows, row; /* rows: the number of rows. row: the number of elements in a row */
     bool cancels;      /* an array of gradients: terms of a row may cancel, so errors are relative to the largest norm
                           of all rows */
 };

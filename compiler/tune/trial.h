@@ -53,8 +53,8 @@ struct machine_speed {
    longer. threads 0: OpenMP's default. Returns false after a message, or if a signal arrived. */
 bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool memory, struct machine_speed *speed);
 
-/* After trial_guard, SIGINT, SIGTERM and SIGHUP end the running trial instead of the program; trial_interrupted then
-   returns the number of the signal, else 0. */
+/* After trial_guard, SIGINT, SIGTERM and SIGHUP end the running trial instead of the program; trial_interrupted returns
+   the number of the last such signal, or 0 if none has arrived. */
 void trial_guard(void);
 int trial_interrupted(void);
 

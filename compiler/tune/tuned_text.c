@@ -189,7 +189,7 @@ static bool has_comma(const char *text, size_t from, size_t to)
     return false;
 }
 
-/* Whether YAML reads the new text without errors, as a map whose `schedule` is a list of that many entries. */
+/* Whether YAML reads the new text without errors, as a map whose `schedule` is a list with `entries` items. */
 static bool reads_back(const struct text *made, int entries)
 {
     struct arena *arena = arena_new();

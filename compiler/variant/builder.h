@@ -61,8 +61,8 @@ int build_map_over(struct builder *x, const struct value *like, int rank, int co
                    const struct expr *e);
 /* Makes the sum of v over its last axis. */
 int build_row_sum(struct builder *x, int v);
-/* Multiplies the rows of v by a matrix [axis, result]. `axis` has the extent of the last axis of v and is used as its
-   index. The two axes of the matrix may be swapped, and axes of heads may come before them. */
+/* Multiplies the rows of v by a matrix [axis, result]. The sum runs over `axis`, which has the same extent as the last
+   axis of v. The two axes of the matrix may be swapped, and axes of heads may come before them. */
 int build_contract(struct builder *x, int v, int axis, int matrix, int result);
 /* Makes x / sqrt(<x, x> + eps) of each row x along v's last axis. A row of zeros stays zero. */
 int build_unit_rows(struct builder *x, int v, double eps);

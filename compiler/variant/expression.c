@@ -52,8 +52,8 @@ struct leaves {
     const struct expr *s, *element[MAX_OPERANDS]; /* s NULL: the expression is a mask */
 };
 
-/* Rewrites a <= b, or a < b if `strict`, of integers, with j alone on one side. Returns NULL if this is not
-   possible. */
+/* Rewrites a comparison of integers, a <= b (a < b if `strict`), with j alone on one side: 0 <= i - j becomes j <= i.
+   Returns NULL if this is not possible. */
 static const struct expr *compare(struct builder *x, const struct expr *a, const struct expr *b, bool strict)
 {
     struct module *m = x->m;
@@ -91,8 +91,8 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
                                        : build_head(x);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
-        return leaves->s ? build_real(x, e->real) : expr_real(x->m, e->real); /* a mask is evaluated in
-                                                                                 double: any value fits */
+        return leaves->s ? build_real(x, e->real)
+                         : expr_real(x->m, e->real); /* a mask is evaluated in double, which can hold every value */
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {

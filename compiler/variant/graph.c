@@ -40,8 +40,8 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
     if (!prepared)
-        k = build_prepared(x, k, false, x->j); /* not in one expression with the next call: calls number
-                                                  the values that they make */
+        k = build_prepared(x, k, false, x->j); /* a separate statement, because the order of the calls decides the
+                                                  numbers of the values */
     q = build_prepared(x, q, true, x->i);
     if (spec->linformer) {
         k = project(x, k, "project.e", x->d);

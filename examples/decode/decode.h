@@ -12,7 +12,7 @@ struct stream {
     const struct model *model;
     struct attn_problem problem; /* batch: the number of sequences */
     struct layers layers;
-    int64_t rows, copies; /* the maximum number of rows of a call */
+    int64_t rows, copies; /* rows: the maximum number of rows of a call. copies: the number of sequences */
     void *state, *workspace;
     struct window *window; /* [rows] */
     /* For each sequence: the last bytes in the state; and the next byte, which is not yet in the state. */

@@ -42,7 +42,7 @@ struct window windows_of(struct window *to, const unsigned char *byte, int64_t n
 
 struct model {
     const struct attn_kernel *kernel;
-    uint64_t seed; /* of the kernel's random parameters */
+    uint64_t seed; /* the seed of the kernel's random parameters */
     char text[64]; /* the name of the file that the model was trained on */
     void *params, *storage;
     float *weight; /* all weights: the matrices [rows, columns] in the order of enum model_weight */

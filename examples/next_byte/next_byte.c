@@ -91,7 +91,7 @@ static void interrupted(int number)
 /* ---- the command line ---- */
 
 struct request {
-    const char *file, *models; /* the folder for trained models, or NULL */
+    const char *file, *models; /* models: the folder for trained models, or NULL */
     int64_t bytes;
     bool bytes_given, text;
     int threads;

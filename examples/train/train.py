@@ -67,7 +67,7 @@ def compile_kernels(runs: List[Run], jobs: int) -> None:
 
     begun = time.monotonic()
     every = {repr(run.spec): run.spec for run in runs}
-    print(f"kernels: {len(every)}, compiled where the cache has them not", file=sys.stderr, flush=True)
+    print(f"kernels: {len(every)}, compiled unless they are in the cache", file=sys.stderr, flush=True)
     attnc.compile_all(list(every.values()), gradients=True)
     print(f"kernels: ready after {pool.clock(time.monotonic() - begun)}", file=sys.stderr, flush=True)
 

@@ -104,7 +104,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     const int64_t tries = check_tries(s->out.row);
     uint64_t noise = *state;
     const double lost = check_lost(s, g->module->dtype, size);
-    for (int64_t try = 0; try <= tries; try++) { /* number 0 computes the scale, the others perturb */
+    for (int64_t try = 0; try <= tries; try++) { /* try 0 computes the scale; later tries perturb the inputs */
         struct tensor in[MAX_TENSORS];
         for (int t = 0; t < s->tensors; t++) {
             in[t] = s->tensor[t];

@@ -24,7 +24,7 @@ struct wanted {
 };
 struct sample { /* the inputs and parameters of a problem, and the expected output */
     struct tensor tensor[MAX_TENSORS];
-    const struct kernel_array *array[MAX_TENSORS]; /* tensor[t] is array[t] of the kernel */
+    const struct kernel_array *array[MAX_TENSORS]; /* array[t] describes tensor[t] as an array of the kernel */
     int64_t count[MAX_TENSORS];
     int tensors;
     struct wanted out;
@@ -69,7 +69,7 @@ struct checking {
     struct sample *sample;
     bool linear;        /* the kernel has a linear form, so tolerances are larger */
     bool good;          /* no error has been found */
-    struct worst worst; /* of the kernel's result and gradients, relative to their tolerance */
+    struct worst worst; /* the largest error of the kernel's result and gradients, relative to the tolerance */
 };
 
 /* ---- the report (report.c) ---- */
@@ -118,7 +118,7 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel);
 struct called {
     const struct attn_kernel *kernel;
     struct attn_problem problem;
-    void *array[MAX_TENSORS], *result; /* array[t]: tensor t of the sample; the output */
+    void *array[MAX_TENSORS], *result; /* array[t]: tensor t of the sample. result: the output */
     char *params;                      /* struct NAME_params */
     const void *input[MAX_INPUTS];     /* the arrays that forward reads, in the order of its arguments */
     int tensors;

@@ -17,8 +17,9 @@ struct growth {
     const struct sample *sample;
     const struct kernel_array *out;
     struct attn_problem p;
-    void *state, *piece[MAX_TENSORS], *of_out, *result; /* pieces of the sample's tensors; a piece of out; all of out */
-    int64_t *at, *tokens; /* for each sequence, its length so far, and the number of tokens in the piece */
+    void *state, *piece[MAX_TENSORS], *of_out, *result; /* piece: of the sample's tensors. of_out: a piece of out.
+                                                           result: the whole of out */
+    int64_t *at, *tokens; /* for each sequence. at: its length so far. tokens: the number of tokens in the piece */
 };
 
 static int64_t heads_of(const struct attn_problem *p, const struct kernel_array *a)

@@ -21,9 +21,10 @@
 enum { POOL = 2048, NEIGHBOURS = 1024, MAX_SEEN = 320, MAX_FITTED = 80, PARAMETERS = MAX_KNOBS + 2 };
 
 struct seen {
-    int index; /* in the pool; -1: the default point */
+    int index; /* the index in the pool; -1: the default point */
     int64_t number;
-    double score, low; /* the logs of the ratio and of the lower end of its confidence interval; infinity: failed */
+    double score, low; /* score: the log of the ratio. low: the log of the lower end of its confidence interval.
+                          infinity: the point failed */
     double noise;      /* the variance of the score, estimated from the samples */
     bool sure;         /* more samples are not needed, or SURE_SAMPLES were already requested */
 };
@@ -39,7 +40,8 @@ struct model {
     double (*place)[MAX_KNOBS + 1]; /* for each point of the pool: every knob scaled to 0 … 1, then the cost model's
                                        prediction, standardised over the pool */
     double default_place[MAX_KNOBS + 1];
-    double expected_mean, expected_worst, expected_deviation; /* of the cost model's predictions for the pool */
+    double expected_mean, expected_worst, expected_deviation; /* mean, worst value and deviation of the cost model's
+                                                                 predictions for the pool */
     bool *asked;                                              /* for each point of the pool: whether it was returned */
     int64_t by_default;
     int64_t explored;        /* the number of the point whose neighbours were added to the pool; -1: none yet */
@@ -58,12 +60,13 @@ struct model {
     double (*tried)[MAX_SEEN];  /* L for parameters that the fit is trying */
     double (*reach)[MAX_SEEN];  /* for every point of the pool: inverse(L) * its covariances with the seen points */
     int rows;
-    double value[MAX_SEEN], weight[MAX_SEEN]; /* the standardised scores (see `see`); inverse(L) * value */
+    double value[MAX_SEEN], weight[MAX_SEEN]; /* value: the standardised scores (see `see`). weight: inverse(L) * value
+                                               */
     double works[MAX_SEEN], share;    /* a second regression predicts whether a point fails. Its data are 1 for measured
                                          points, 0 for failed points. share: the mean of these data. works: inverse(L) *
                                          (data - share) */
-    double mean, deviation, variance; /* mean and standard deviation of the scores after `see` has limited them; the
-                                         variance of the process, for standardised scores */
+    double mean, deviation, variance; /* mean, deviation: of the scores after `see` has limited them. variance: of the
+                                         process, for standardised scores */
     int now;                          /* the index in the pool of the point that was returned last */
 };
 

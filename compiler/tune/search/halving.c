@@ -1,6 +1,6 @@
 /* Successive halving (Jamieson and Talwalkar, 2016). The first round measures many points with few samples. Each later
    round has three quarters as many trials as the round before. It measures
-   - the best points so far, with three times as many samples; their number is a third of the previous round's;
+   - the best points so far, with three times as many samples: a third as many points as the previous round had;
    - a few points that may only have been unlucky: their confidence interval begins below the best score;
    - new points: first neighbours of these best points (one or two steps in a knob), then points of the pool. */
 #include "search.h"
@@ -17,7 +17,8 @@ enum { POOL = 4096, MIN_TRIALS = 64 };
 /* A point that was measured, or will be measured in this round. */
 struct look {
     int64_t number;
-    double score, low; /* the logs of the ratio and of the lower end of its confidence interval; less is better */
+    double score, low; /* score: the log of the ratio. low: the log of the lower end of its confidence interval. Less is
+                          better */
     int samples;
 };
 struct halving {
@@ -28,8 +29,8 @@ struct halving {
     int64_t left;             /* the number of trials left */
     struct look *look;        /* all points that were measured, and the default point */
     int looks;
-    struct look *round; /* the points of this round: first those to be measured again, then new ones */
-    int size, at;       /* the number of points in `round`; the index of the next one to measure */
+    struct look *round; /* the points of this round: first points to be measured again, then new points */
+    int size, at;       /* size: the number of points in `round`. at: the index of the next point to measure */
 };
 
 static bool in_round(const struct halving *h, int64_t number)

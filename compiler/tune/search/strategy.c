@@ -20,9 +20,9 @@ uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k)
     return (uint64_t)out[1] << 32 | out[0];
 }
 
-/* A Feistel network: a permutation of the numbers of 2 * half bits, where 2 * half is the smallest even number of bits
-   that can hold count - 1. A result that is not below `count` is passed through the network again (cycle walking),
-   which gives a permutation of the numbers below `count`. */
+/* A Feistel network permutes the numbers of 2 * half bits. 2 * half is the smallest even number of bits that can hold
+   count - 1. A result of `count` or more goes through the network again (cycle walking), so the numbers below `count`
+   are permuted. */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k)
 {
     int half = 1;

@@ -380,8 +380,8 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment " \
     "WHERE r.id = ?1)))"
 
-/* Sets *found to the last trial that has a result and measured this point; if `point` is NULL, that measured C code
-   with the hash `code`. NULL if there is none. */
+/* Sets *found to the last trial with a result that measured `point`. If `point` is NULL: the last trial with a result
+   that measured C code with the hash `code`. NULL: there is no such trial. */
 static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code,
                  const struct tune_space *space, struct arena *arena, struct tune_trial **found)
 {

@@ -35,7 +35,7 @@ struct tune_run {
     uint64_t seed;
     struct tune_experiment experiment;
     int trials;
-    struct tune_trial *trial; /* in the order in which they were begun */
+    struct tune_trial *trial; /* sorted by the time when they began */
 };
 
 struct store {
@@ -43,8 +43,8 @@ struct store {
     const char *file; /* the path as the user gave it, for messages */
     const struct options *o;
     enum status status; /* the exit status for the last failure */
-    char name[];        /* the path, with "./" in front if it is relative: without it SQLite would give the names
-                           ":memory:" and "file:..." a special meaning */
+    char name[];        /* the path; a relative path begins with "./", because SQLite gives the names ":memory:" and
+                           "file:..." a special meaning */
 };
 
 /* Opens the database; creates it if it does not exist, and migrates an older version. Returns NULL with *status set,
@@ -68,7 +68,7 @@ bool store_begin(struct store *s, int64_t run, const struct tune_point *point, c
 bool store_interrupt(struct store *s, int64_t trial);
 /* Ends a trial that shares the result of the trial `measured`, because both have the same C code. */
 bool store_share(struct store *s, int64_t trial, int64_t measured);
-/* Ends a trial with a result, in one transaction. The samples replace those stored for the trial. */
+/* Ends a trial with a result, in one transaction. The samples replace the stored samples of the trial. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
 /* Returns the last trial at the point that has a result. Searches the run; with `anywhere`, all runs of its experiment.
    Returns NULL if there is none; also after an error, with *failed set after a message. */

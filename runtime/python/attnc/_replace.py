@@ -26,7 +26,8 @@ _Sizes = Tuple[int, int, int, int]  # n_q, n_k, heads, kv_heads
 
 
 def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
-    """The text of the kernel of the spec `name` for these sizes and the dtype `word`, such as "f32"."""
+    """The text that names the kernel for these sizes and the dtype `word`, such as "f32". `name` is the text of the
+    spec."""
     return json.dumps([*json.loads(name), f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}", "dtype=" + word])
 
 
