@@ -176,23 +176,20 @@ static void print_notes(const struct bench *b, bool inexact, bool shaking, struc
             out,
             "\nBatch %lld. Times are for one token of every sequence at the position: the mean over `tokens` calls of "
             "extend.\n"
-            "- `tokens`: a whole chunk of a linear form, because its last token takes longest; %d under a window; "
-            "else %d.\n"
-            "- All columns but the median are for the best mean; three quarters of the means are at most `spread` "
-            "above "
-            "it.\n"
+            "- `tokens`: a whole chunk of a linear form, because its last token takes longest; %d under a window; else "
+            "%d.\n"
+            "- All columns except the median are for the best mean; three quarters of the means are at most `spread` "
+            "larger.\n"
             "- `reads`: the bytes of sums, keys, values, queries and parameters that a token reads.\n"
             "- `of memory`: the share of the bandwidth above; more than 100%% if the data stays in the cache of %s.\n",
             (long long)q->batch, DECODE_TOKENS_OF_WINDOW, DECODE_TOKENS, cache);
     else
         text_add(out,
                  "\nBatch %lld, as many keys as queries.\n"
-                 "- All columns but the median are for the best call; three quarters of the calls are at most `spread` "
-                 "above "
-                 "it.\n"
-                 "- `of expected`: the best time divided by the roofline's time, and the roofline's limit: memory only "
-                 "if the "
-                 "arrays exceed the cache of %s.\n",
+                 "- All columns except the median are for the best call; three quarters of the calls took at most "
+                 "`spread` longer.\n"
+                 "- `of expected`: the best time divided by the roofline's time, and what limits the roofline; memory "
+                 "counts only if the arrays exceed the cache of %s.\n",
                  (long long)q->batch, cache);
     if (shaking)
         text_add(out, "! repeats differ by more than %.0f%%: this machine is probably busy.\n", 100 * SPREAD_MAX);

@@ -164,8 +164,7 @@ static void explain_few(const struct unit *p)
     text_free(&more);
 }
 
-/* Prints how the kernel prevents overflow of high powers; if it does not, the base from which on the weight overflows.
- */
+/* Prints how the kernel prevents overflow of high powers; or else the base above which the weight overflows. */
 static void explain_powers(const struct unit *p, const struct compilation *c)
 {
     static const double FROM = 8; /* below this degree, only bases above 65536 overflow in f32 */

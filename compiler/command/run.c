@@ -557,7 +557,7 @@ static void call_chunks(struct run *r, struct attn_array *out)
 {
     const struct attn_kernel *const kernel = r->kernel;
     if (r->problem.n_q != r->problem.n_k) {
-        complain(r->options, "--chunks takes as many queries as keys, not %lld queries and %lld keys",
+        complain(r->options, "--chunks needs as many queries as keys, not %lld queries and %lld keys",
                  (long long)r->problem.n_q, (long long)r->problem.n_k);
         failed(r, STATUS_INPUT);
         return;

@@ -22,8 +22,7 @@
 struct defaults {
     const struct target *target;
     struct compilation *quadratic, *linear;
-    const struct compilation *gradients[2]; /* the first part of the gradients, in the quadratic and in the linear form
-                                             */
+    const struct compilation *gradients[2]; /* the first part of the gradients, in the quadratic and the linear form */
     /* The number of keys from which a kernel runs the linear form; 0: always; INT64_MAX: never. */
     int64_t crossover;
 };
@@ -108,8 +107,7 @@ const struct compilation *unit_extend_few(const struct unit *p, const struct tar
    default quadratic form of forward. */
 const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t);
 
-/* Returns a compilation like c, which belongs to the unit, with a new graph on which no pass has run yet. (versions.c)
- */
+/* Returns a copy of c, a compilation of the unit, with a new graph on which no pass has run. (versions.c) */
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *c);
 /* Returns one graph that computes all gradients from the inputs, `out` and `dout`; NULL: an error was reported.
    (gradients.c) */

@@ -45,8 +45,7 @@ static void print_element(const struct element *e, const struct names *n, struct
     }
 }
 
-/* Removes a conversion to double: returns x if e is x * 1.0. In C, an argument of a function is converted implicitly.
- */
+/* Removes a conversion to double: returns x if e is x * 1.0. In C, arguments of functions are converted implicitly. */
 static const struct expr *unconverted(const struct expr *e)
 {
     return e->op == EXPR_MUL && e->arg[0]->type != TYPE_REAL && expr_is_real(e->arg[1], 1) ? e->arg[0] : e;

@@ -110,7 +110,8 @@ void manual_attnc(struct text *out)
 
 void manual_attnrt(struct text *out)
 {
-    manual_head(out, "ATTNRT", "3", "what kernels made by attnc call, and what programs that call them need");
+    manual_head(out, "ATTNRT", "3",
+                "functions that kernels made by attnc call, and functions for programs that call kernels");
     text_add(out, ".SH SYNOPSIS\n.nf\n.B #include <attnrt.h>\n.PP\n"
                   "cc \\-O2 \\-fopenmp program.c NAME.c \\-lattnrt \\-lm\n.fi\n.SH DESCRIPTION\n");
     manual_markdown(out, manual_runtime, false);

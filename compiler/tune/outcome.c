@@ -154,7 +154,7 @@ enum status tuning_write(struct tuning *t, const struct outcome *outcome, int co
     struct text out = {0};
     enum status status = STATUS_MACHINE;
     if (!tuned_text(base, strlen(base), says, all, entries, &out))
-        complain(t->o, "%s: a schedule cannot be inserted in it", t->file);
+        complain(t->o, "%s: the schedule cannot be inserted in this file", t->file);
     else if (t->file_has.other_spec && rename(path, arena_printf(t->arena, "%s~", path)) != 0)
         complain(t->o, "cannot rename %s to %s~: %s", path, path, strerror(errno));
     else

@@ -123,7 +123,8 @@ enum status tune_query(const struct options *o, const struct tune_run *runs, int
         for (int j = 0; j < k; j++) before |= same_place(&runs[j].experiment, &runs[k].experiment);
         if (!before) print_place(runs, count, k, line, width, &out);
     }
-    text_add(&out, count ? "\nTimes are medians; `of default` is the median of quotients, with its 95%% interval.\n"
+    text_add(&out, count ? "\nTimes are medians; `of default` is the time divided by the time of the default schedule: "
+                           "median, 95%% interval.\n"
                          : "no runs\n");
     const enum status status = table_put(o, &out);
     text_free(&out);

@@ -289,7 +289,7 @@ static bool agree(int pipe, struct call *by_default, struct call *candidate)
     if (error)
         conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
     else if (!(off <= rounding(by_default->kernel->dtype)))
-        conclude(pipe, TUNE_WRONG, "a row%s of %lld queries is off by %.2g of its length",
+        conclude(pipe, TUNE_WRONG, "the result is wrong: a row%s, for %lld queries, differs by %.2g of its norm",
                  candidate->kind == CALL_BACKWARD ? " of the gradients" : "", (long long)candidate->problem.n_q, off);
     else
         return true;

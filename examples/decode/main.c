@@ -60,7 +60,7 @@ static void usage(FILE *out)
           "  --times N         a table of the time a byte takes, up to position N (default: 16384 with both models, "
           "else none)\n"
           "  --anew            without a state: compute forward of all bytes so far for each byte\n"
-          "  --threads N       (default: all)\n"
+          "    --threads N       threads of the kernels (default: all)\n"
           "  --quiet           print only the text after the prompt\n",
           out);
 }

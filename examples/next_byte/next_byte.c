@@ -103,11 +103,11 @@ static void usage(FILE *out)
 {
     fprintf(out,
             "usage: next_byte [FILE] [--bytes N] [--threads N] [--seed N] [--train N] [--models FOLDER] [--no-text]\n\n"
-            "Predicts each byte of FILE (default /usr/share/common-licenses/GPL-3, its first %d bytes) from those "
+            "Predicts each byte of FILE (default /usr/share/common-licenses/GPL-3, its first %d bytes) from the bytes "
             "before it.\n"
             "  --bytes N     the first N bytes, %d to %d\n"
             "  --threads N   threads of the kernels (default: all)\n"
-            "  --seed N      of the random sketches and features (default: 1)\n"
+            "    --seed N      the seed of the random sketches and features (default: 1)\n"
             "  --train N     train small models on the text as well, N steps each; 25s: for 25 seconds each\n"
             "  --models FOLDER  write the trained models there, for examples/decode\n"
             "  --no-text     only the tables\n",

@@ -259,7 +259,7 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
         return 0;
     }
     if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
-    /* A batch or head stride of 0 makes heads share memory, which is allowed only for arrays that are read. */
+    /* With a batch or head stride of 0, heads share memory. Arrays that are written must not share memory. */
     const bool any = batch > 0 && heads > 0 && rows > 0;
     if (written && any && ((batch > 1 && s->batch == 0) || (heads > 1 && s->head == 0))) return ATTN_EPROBLEM;
     if (!extent_fits(s, batch, heads, rows, dim)) return ATTN_ESIZE;
@@ -346,8 +346,8 @@ static inline int find_x86_64_level(void)
 
 static __attribute__((unused)) int attn_x86_64_level(void)
 {
-    static int known; /* the level, or 0 before the first call. It is stored, because cpuid takes microseconds in a
-                         virtual machine */
+    static int known; /* the level, or 0 before the first call. Stored, because cpuid takes microseconds in a virtual
+                         machine */
     int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!level) {
         level = find_x86_64_level();

@@ -164,7 +164,8 @@ static void test_query(void)
              "measured, 1 crashed      2.00 s  1.50 s  0.750 (0.625 to 0.875)  tile_q=16 tile_k=96\n"
              "  8  2001-09-09 01:46  softmax  n=8192,heads=8,kv_heads=2        2  pipe:a, b                     1  1 "
              "measured                 2.00 s       -                       -  the default one\n"
-             "\nTimes are medians; `of default` is the median of quotients, with its 95% interval.\n";
+             "\nTimes are medians; `of default` is the time divided by the time of the default schedule: median, 95% "
+             "interval.\n";
     CU_ASSERT_STRING_EQUAL(text, wanted);
     if (strcmp(text, wanted) != 0) fprintf(stderr, "%s", text);
     free(text);

@@ -165,7 +165,9 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
         for (int h = 0; h < heads.heads; h++) {
             const int64_t n = lengths.length[k], all = heads.head[h].heads;
             if (n * heads.head[h].kv_heads > MAX_KEYS || all > MAX_HEADS) {
-                complain(o, "check takes up to %d heads, and up to %d keys of all heads: the interpreter is slow",
+                complain(o,
+                         "check takes up to %d heads, and up to %d keys in all heads together, because the interpreter "
+                         "is slow",
                          MAX_HEADS, MAX_KEYS);
                 return false;
             }

@@ -60,8 +60,7 @@ struct model {
     double (*tried)[MAX_SEEN];  /* L for parameters that the fit is trying */
     double (*reach)[MAX_SEEN];  /* for every point of the pool: inverse(L) * its covariances with the seen points */
     int rows;
-    double value[MAX_SEEN], weight[MAX_SEEN]; /* value: the standardised scores (see `see`). weight: inverse(L) * value
-                                               */
+    double value[MAX_SEEN], weight[MAX_SEEN]; /* value: standardised scores (see `see`). weight: inverse(L) * value */
     double works[MAX_SEEN], share;    /* a second regression predicts whether a point fails. Its data are 1 for measured
                                          points, 0 for failed points. share: the mean of these data. works: inverse(L) *
                                          (data - share) */

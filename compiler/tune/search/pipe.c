@@ -347,7 +347,8 @@ static bool read_request(const struct pipe_search *x, const char *line, size_t l
                  !(json_is_integer(many) && json_integer_value(many) >= 1 && json_integer_value(many) <= MAX_SAMPLES))
             good = refuse(x, line, length, "\"samples\" must be an integer from 1 to %d", MAX_SAMPLES);
         else if (x->request.trials > 0 && x->asked >= x->request.trials)
-            good = refuse(x, line, length, "it has asked for all of its %" PRId64 " trials", x->request.trials);
+            good = refuse(x, line, length, "the command has already asked for all of its %" PRId64 " trials",
+                          x->request.trials);
         else
             good = read_point(x, line, length, given, point);
         *samples = many ? (int)json_integer_value(many) : TRIAL_SAMPLES;

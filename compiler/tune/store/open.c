@@ -102,7 +102,7 @@ static bool connect_unchanging(struct store *s)
     if (left_behind(s, "-wal") || left_behind(s, "-journal"))
         return store_wrong(s, STATUS_MACHINE,
                            "a tuner that was killed left a log next to it; reading the log needs a writable folder: "
-                           "copy both files to one");
+                           "copy both files to such a folder");
     struct text uri = {0};
     text_add(&uri, "file:");
     for (const char *at = s->name; *at; at++) {
