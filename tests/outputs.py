@@ -182,7 +182,7 @@ def python_says_what_is_wrong(place):
                                  ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]', 'B = 2'),
                                  ((q, k, v[:, :, :6]), ValueError, 'v has shape [2, 2, 6, 8]', 'n_k = 7'),
                                  ((q, k, v[:, :1]), ValueError, 'v has shape', 'G = 2'),
-                                 ((q[:, :3], k, v), ValueError, 'q has 3 heads and k 2'),
+                                 ((q[:, :3], k, v), ValueError, 'q has 3 heads and k has 2'),
                                  ((np.frombuffer(b'\0' * 1281, 'u1')[1:].view('f4').reshape(q.shape), k, v),
                                   ValueError, 'q', 'aligned')):
         refuses(lambda: soft.forward(*arrays), kind, *words)

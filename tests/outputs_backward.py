@@ -175,7 +175,7 @@ def python_refuses_wrong_gradients(place):
         refuses(lambda: soft.backward(q, k, v, *arrays, saved=saved), kind, *words)
     refuses(lambda: soft.backward(q, k, v, out, dout, saved=soft.Saved()), ValueError, 'saved is empty', 'forward()')
     refuses(lambda: soft.backward(q[:, :, :4], k, v, out[:, :, :4], dout[:, :, :4], saved=saved), ValueError,
-            'n_q = 5, not 4')
+            'n_q = 5, but this call has 4')
     refuses(lambda: soft.backward(q, k, v, out, dout, saved=b''), TypeError, 'saved is a bytes', 'soft.Saved()')
     refuses(lambda: soft.forward(q, k, v, saved=True), TypeError, 'saved is a bool', 'soft.Saved()')
     refuses(lambda: soft.backward(q, k, v, out, dout, wanted=['dx']), ValueError, "'dx'", 'dq, dk, dv')
