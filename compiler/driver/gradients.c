@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* For passes_run, which stops if this returns false: stops after the last pass on graphs. */
+/* A hook for passes_run. Returns false after the last pass on graphs, which stops the passes. */
 static bool while_graph(const struct compilation *c, const struct pass *pass, void *user)
 {
     (void)c;

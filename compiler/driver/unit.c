@@ -59,7 +59,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
-/* Returns the unit as the functions of emit/ take it. */
+/* Returns the struct in which the functions of emit/ take the unit. */
 static const struct emission *emission_of(const struct unit *p)
 {
     struct emission *e = arena_alloc(p->arena, sizeof *e);

@@ -177,7 +177,7 @@ static const char *near_function(const char *word)
     return nearest_word(word, names);
 }
 
-/* Returns the name of an array of which `word` may be a misspelling, or NULL. */
+/* Returns the array whose name is most similar to `word`, to suggest it to the user; NULL if no name is similar. */
 static const char *near_array(const struct expression_reader *r, const char *word)
 {
     const char **names = arena_alloc(r->arena, ((size_t)r->arrays->count + 1) * sizeof *names);

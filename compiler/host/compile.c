@@ -550,7 +550,7 @@ static enum status job_load(struct job *j, struct loaded_code *out)
             console_mention(&j->console, "note", "ATTNC_CACHE_SIZE takes a size such as 500M or 2G, not '%s'; using 1G",
                             bad);
         const int lock = file ? cache_lock(j->arena, &j->cache, file) : -1;
-        if (lock >= 0 && load_cached(j, true, out)) /* the process that held the lock compiled the kernel */
+        if (lock >= 0 && load_cached(j, true, out)) /* the previous holder of the lock compiled the kernel */
             cache_unlock(j->arena, &j->cache, file, lock);
         else
             status = compile_and_load(j, file, lock, out);

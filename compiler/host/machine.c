@@ -151,8 +151,8 @@ static void measure_once(const struct machine *m, struct measured *k, struct arr
     if (rate > 0 && k->repeats < MAX_REPEATS) k->took[k->repeats++] = 1 / rate;
 }
 
-/* Measures as host.h says, and returns the measurements of a quantity. If the bandwidth has not been measured yet, the
-   first measurements of a peak alternate with measurements of the bandwidth. */
+/* Measures a quantity if necessary (see machine_peak in host.h), and returns its measurements so far. If the bandwidth
+   has not been measured yet, the first measurements of a peak alternate with measurements of the bandwidth. */
 static const struct measured *measure(struct machine *m, enum quantity what, int threads, double again)
 {
     struct measured *k = find(m, what, threads), *memory = find(m, BANDWIDTH, threads);

@@ -36,7 +36,7 @@ void tuned_join(struct tuned_entry *e, bool backward, const struct tuned_entry *
         if ((knob_of_backward(other->knob[k].name) != NULL) != backward) e->knob[e->knobs++] = other->knob[k];
 }
 
-/* Where `schedule:` is in the text of a spec, or can be inserted. Positions are in bytes. */
+/* The place of `schedule:` in the text of a spec, or the place where it can be inserted. Positions are in bytes. */
 struct place {
     bool found, flow;   /* found: `schedule:` is present. flow: the outermost map is written in braces */
     size_t begin, end;  /* found: from the key `schedule` to the end of its value */

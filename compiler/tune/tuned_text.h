@@ -58,7 +58,7 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
 int64_t tuned_length(const struct tuned_entry *e);
 /* The entry that was found for the length; otherwise the entry that a kernel uses at the length; otherwise NULL. */
 const struct tuned_entry *tuned_in_force(const struct tuned_file *file, int64_t length);
-/* Merges the entries of the file with the found ones into `out`, in ascending order of length. A found entry replaces
+/* Merges the entries of the file and the found entries into `out`, in ascending order of length. A found entry replaces
    the file's entry for the same length. Returns the number of entries; MAX_SCHEDULES + 1 if there are too many. */
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out);
 /* The comment above `schedule:`: `own`, which describes this search. If an old entry is kept, the lines about earlier

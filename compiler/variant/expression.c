@@ -47,7 +47,7 @@ static const struct expr *query_line(struct builder *x, const struct line *l, in
     return build_add(x, i, build_integer(x, sign * l->constant));
 }
 
-/* What the leaves of the user's expression become. */
+/* The values that replace the leaves of the user's expression. */
 struct leaves {
     const struct expr *s, *element[MAX_OPERANDS]; /* s NULL: the expression is a mask */
 };
@@ -62,7 +62,7 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
         struct line l = {0, 0, 0};
         int64_t max = b->integer - strict;
         if (!add_line(a->arg[0], 1, &l) || llabs(l.j) != 1 || l.i == 0) return NULL;
-        struct line low = l, high = {-l.i, -l.j, -l.constant}; /* max is added to both below */
+        struct line low = l, high = {-l.i, -l.j, -l.constant}; /* with max added: low >= 0 and high >= 0 */
         low.constant += max;
         high.constant += max;
         const struct line *lines[] = {&low, &high};

@@ -72,7 +72,7 @@ bool layers_open(struct layers *l, int64_t rows, int64_t scored, int threads);
 void layers_close(struct layers *l);
 /* Computes the layers before attention: from windows to `qkv`. */
 void layers_before(const struct model *m, struct layers *l, const struct window *window, int64_t rows);
-/* Computes the layers after attention: from `attended` to `scores`, which only the last `scored` rows get. */
+/* Computes the layers after attention: from `attended` to `scores`. Only the last `scored` rows have scores. */
 void layers_after(const struct model *m, struct layers *l, int64_t rows, int64_t scored);
 
 /* ---- training (learn.c) ---- */

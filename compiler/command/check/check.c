@@ -1,7 +1,7 @@
 /* attnc check: the command. The float64 interpreter computes the expected values from the spec's first graph, for
-   random arrays. Compared with these values are
-   - the interpreter's values of each program after every pass (passes.c),
-   - the compiled kernel (kernel.c),
+   random arrays. These are compared with the expected values:
+   - the interpreter's values of each program after every pass (passes.c);
+   - the output of the compiled kernel (kernel.c);
    - the gradients of the programs and of the kernel, after central differences have confirmed the interpreter's
      gradients (gradients.c).
    The problem sizes are a few sizes that are not multiples of tiles, or the sizes of --lengths. */

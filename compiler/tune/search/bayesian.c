@@ -61,9 +61,9 @@ struct model {
     double (*reach)[MAX_SEEN];  /* for every point of the pool: inverse(L) * its covariances with the seen points */
     int rows;
     double value[MAX_SEEN], weight[MAX_SEEN]; /* value: standardised scores (see `see`). weight: inverse(L) * value */
-    double works[MAX_SEEN], share;    /* a second regression predicts whether a point fails. Its data are 1 for measured
-                                         points, 0 for failed points. share: the mean of these data. works: inverse(L) *
-                                         (data - share) */
+    double works[MAX_SEEN], share;    /* a second regression predicts whether a point can be measured. Its data are 1
+                                         for measured points, 0 for failed points. share: the mean of these data. works:
+                                         inverse(L) * (data - share) */
     double mean, deviation, variance; /* mean, deviation: of the scores after `see` has limited them. variance: of the
                                          process, for standardised scores */
     int now;                          /* the index in the pool of the point that was returned last */

@@ -31,7 +31,7 @@ bool search_next(struct search *s, struct tune_point *point, int *samples, bool 
    including earlier ones. */
 void search_tell(struct search *s, const struct tune_point *point, const struct tune_result *result);
 void search_close(struct search *s);
-/* Whether there is a strategy of that name; prints an error if not. */
+/* Whether a strategy has this name. Prints an error if none has. */
 bool search_known(const char *name, const struct options *o);
 
 #endif

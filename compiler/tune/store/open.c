@@ -117,7 +117,7 @@ static bool connect_unchanging(struct store *s)
     return done;
 }
 
-/* Replaces the connection by one to a copy in memory, and migrates the copy. The older file is unchanged. */
+/* Connects to a copy of the database in memory instead, and migrates the copy. The file stays unchanged. */
 static bool migrate_copy(struct store *s)
 {
     sqlite3 *from = s->db;

@@ -439,7 +439,7 @@ static bool trials_read(struct store *s, bool anywhere, struct arena *arena, str
 /* Reads runs into *runs and returns their number; -1 after a message.
    - spec_name: only runs of this spec; NULL: of all specs.
    - id: only the run with this id; 0: all runs.
-   - anywhere: a run has the trials of all runs of its experiment. */
+   - anywhere: each run gets the trials of all runs of its experiment. */
 static int runs_read(struct store *s, const char *spec_name, int64_t id, bool anywhere, struct arena *arena,
                      struct tune_run **runs)
 {
