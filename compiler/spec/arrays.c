@@ -9,8 +9,8 @@ static const char *const taken[] = {"q",       "k",      "v",    "out", "dout", 
                                     "dv",      "bias",   "seed", "lse", "statistics", "coefficients", "document",
                                     "lengths", "blocks", NULL};
 
-/* Reports a name that an array cannot have. Returns whether expressions may use the name nevertheless, so that they do
-   not get errors of their own. */
+/* Reports a name that an array cannot have. Returns true if expressions may still use the name. They then get no
+   second error about the name. */
 static bool check_name(struct spec_reader *r, struct yaml *key)
 {
     const char *const name = key->text;

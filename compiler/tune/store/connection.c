@@ -37,7 +37,8 @@ static bool beyond_limit(int code)
 bool store_failed(struct store *s)
 {
     if (beyond_limit(sqlite3_extended_errcode(s->db)))
-        return store_wrong(s, STATUS_MACHINE, "it cannot grow: this shell limits the size of files (ulimit -f)");
+        return store_wrong(s, STATUS_MACHINE,
+                           "there is no space left to write to it: this shell limits the size of files (ulimit -f)");
     const int code = sqlite3_errcode(s->db), number = sqlite3_system_errno(s->db);
     switch (code & 0xff) {
     case SQLITE_FULL: return store_wrong(s, STATUS_MACHINE, "there is no space left to write to it");
