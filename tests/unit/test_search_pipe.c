@@ -171,7 +171,7 @@ static void test_bad_commands(void)
         {"echo '{\"point\": {\"tile_k\": \"64\"}}'", "tile_k must be 64, 128, 288 or 512", 0},
         {"echo '{\"point\": {\"tile_k\": 64.0}}'", "tile_k must be 64, 128, 288 or 512", 0},
         {"echo '{\"point\": {\"tile_k\": 64, \"tile_k\": 128}}'", "this is not JSON (duplicate object key", 0},
-        {"while echo '{\"point\": {}}'; do :; done", "it has asked for all of its 4 trials", 4},
+        {"while echo '{\"point\": {}}'; do :; done", "the command has already asked for all of its 4 trials", 4},
         {"yes | tr -d '\\n'", "a line may have at most 65536 bytes", 0},
         {"echo '{\"point\": {}}'; head -c 70000 /dev/zero", "a line may have at most 65536 bytes", 1},
         {"echo '{\"point\": {}}'; echo oops; sleep 20", "wrote 'oops'", 1},
