@@ -41,31 +41,34 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
-   Linear from 253 keys on: the weight is an inner product of 128 features. The state, their sum over keys,
-   has 128 x 65 numbers.
-     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 342272 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 327808 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
-     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 195712 bytes of workspace a thread
-     generic    linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
+   Linear from 253 keys on: the weight is an inner product of 128 features. The state is a sum over keys of 128 x 65
+   numbers.
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
+     342272 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
+     327808 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace per thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
+     195712 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
      x86-64-v4  hedgehog_rows_v4, hedgehog_linear_v4
      x86-64-v3  hedgehog_rows_v3, hedgehog_linear_v3
      generic    hedgehog_rows_any, hedgehog_linear_any
-     choice     struct version, which this machine runs
+     choice     the version that this machine runs
      interface  hedgehog_workspace, hedgehog_forward, hedgehog_kernel
 
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
 #ifdef __cplusplus
-#error "hedgehog.c is C, not C++: a C compiler has to compile it"
+#error "hedgehog.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
 #error "hedgehog.c is C11, not C89: compile it without -std=, or with -std=gnu11"
 extern int hedgehog_is_c11;
 #elif !defined __GNUC__
-#error "hedgehog.c has the vectors of GNU C: gcc or clang has to compile it"
+#error "hedgehog.c uses GNU C vector extensions: compile it with gcc or clang"
 extern int hedgehog_is_gnu_c;
 #else
 #include "hedgehog.h"
@@ -128,7 +131,7 @@ enum { NUMBERS_OF_LINE = 8 };
 struct part { /* one thread's share of the work on a head */
     int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
     int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
     unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
     const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
@@ -142,8 +145,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
-   added, and pass_segment says that `segment` has. */
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -154,7 +157,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called it. */
+/* Waits until all threads on the head have called this function. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -356,8 +359,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -836,7 +839,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void hedgehog_begin_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1002,7 +1005,7 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -1038,7 +1041,7 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1592,8 +1595,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2093,7 +2096,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void hedgehog_begin_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2259,7 +2262,7 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -2295,7 +2298,7 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2838,8 +2841,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -3340,7 +3343,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void hedgehog_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -3506,7 +3509,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -3542,7 +3545,7 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 APART void hedgehog_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3921,7 +3924,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
     size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };

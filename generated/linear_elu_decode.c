@@ -20,28 +20,28 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
-   Linear: the weight is an inner product of 16 features. The state, their sum over keys, has 16 x 17 numbers.
-     x86-64-v4  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
-     generic    linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
+   Linear: the weight is an inner product of 16 features. The state is a sum over keys of 16 x 17 numbers.
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace per thread
+     generic    linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
      x86-64-v4  linear_elu_decode_linear_v4, linear_elu_decode_extend_v4, linear_elu_decode_join_v4
      x86-64-v3  linear_elu_decode_linear_v3, linear_elu_decode_extend_v3, linear_elu_decode_join_v3
      generic    linear_elu_decode_linear_any, linear_elu_decode_extend_any, linear_elu_decode_join_any
-     choice     struct version, which this machine runs
+     choice     the version that this machine runs
      interface  linear_elu_decode_workspace, linear_elu_decode_forward, linear_elu_decode_extend,
      linear_elu_decode_kernel
 
    Compile with: cc -O2 -fopenmp linear_elu_decode.c … -lattnrt -lm */
 #ifdef __cplusplus
-#error "linear_elu_decode.c is C, not C++: a C compiler has to compile it"
+#error "linear_elu_decode.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
 #error "linear_elu_decode.c is C11, not C89: compile it without -std=, or with -std=gnu11"
 extern int linear_elu_decode_is_c11;
 #elif !defined __GNUC__
-#error "linear_elu_decode.c has the vectors of GNU C: gcc or clang has to compile it"
+#error "linear_elu_decode.c uses GNU C vector extensions: compile it with gcc or clang"
 extern int linear_elu_decode_is_gnu_c;
 #else
 #include "linear_elu_decode.h"
@@ -86,7 +86,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sizes in bytes that cannot overflow: bytes_times and bytes_plus return SIZE_MAX instead, and for negative sizes. */
+/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -121,7 +121,7 @@ enum { NUMBERS_OF_LINE = 8 };
 struct part { /* one thread's share of the work on a head */
     int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
     int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
     unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
     const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
@@ -135,8 +135,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
-   added, and pass_segment says that `segment` has. */
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -147,7 +147,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called it. */
+/* Waits until all threads on the head have called this function. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -348,8 +348,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -499,7 +499,7 @@ TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int6
         b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void linear_elu_decode_begin_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -575,7 +575,7 @@ TARGET_v4 APART void linear_elu_decode_keys_v4(const struct call *call, int64_t 
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void linear_elu_decode_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -610,7 +610,7 @@ TARGET_v4 APART void linear_elu_decode_fold_v4(const struct call *call, int64_t 
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -870,7 +870,7 @@ TARGET_v4 static void linear_elu_decode_linear_v4(const struct call *call, int64
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void linear_elu_decode_extend_begin_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -945,7 +945,7 @@ TARGET_v4 APART void linear_elu_decode_extend_keys_v4(const struct call *call, i
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void linear_elu_decode_extend_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1001,7 +1001,7 @@ TARGET_v4 APART void linear_elu_decode_extend_fold_v4(const struct call *call, i
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1389,8 +1389,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1540,7 +1540,7 @@ TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int6
         b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void linear_elu_decode_begin_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1618,7 +1618,7 @@ TARGET_v3 APART void linear_elu_decode_keys_v3(const struct call *call, int64_t 
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void linear_elu_decode_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1655,7 +1655,7 @@ TARGET_v3 APART void linear_elu_decode_fold_v3(const struct call *call, int64_t 
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1932,7 +1932,7 @@ TARGET_v3 static void linear_elu_decode_linear_v3(const struct call *call, int64
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void linear_elu_decode_extend_begin_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2009,7 +2009,7 @@ TARGET_v3 APART void linear_elu_decode_extend_keys_v3(const struct call *call, i
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void linear_elu_decode_extend_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2069,7 +2069,7 @@ TARGET_v3 APART void linear_elu_decode_extend_fold_v3(const struct call *call, i
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2466,8 +2466,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2616,7 +2616,7 @@ APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_ste
         b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void linear_elu_decode_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2693,7 +2693,7 @@ APART void linear_elu_decode_keys_any(const struct call *call, int64_t task, con
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void linear_elu_decode_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -2729,7 +2729,7 @@ APART void linear_elu_decode_fold_any(const struct call *call, int64_t task, con
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -3006,7 +3006,7 @@ static void linear_elu_decode_linear_any(const struct call *call, int64_t task, 
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void linear_elu_decode_extend_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -3083,7 +3083,7 @@ APART void linear_elu_decode_extend_keys_any(const struct call *call, int64_t ta
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void linear_elu_decode_extend_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -3143,7 +3143,7 @@ APART void linear_elu_decode_extend_fold_any(const struct call *call, int64_t ta
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -3377,7 +3377,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
     size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
     int64_t chunk; /* the sums of a state grow by this number of keys at a time */
@@ -3586,13 +3586,13 @@ struct state_header {
     char name[64]; /* the name of the kernel */
     uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
-    int64_t rows, read_back, chunk, kept; /* rows per sequence that fit; see first_needed; see struct version */
+    int64_t rows, read_back, chunk, kept; /* rows: that fit per sequence; chunk, kept: as in struct version */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
 struct sequence { /* the members are positions */
-    int64_t length, first; /* the position after the last token; the first position whose row is stored, or, if the
-                              state always keeps the first rows, the number of rows that were dropped after them */
+    int64_t length, first; /* length: after the last token. first: the first position whose row is stored. If the state
+                              always keeps the first rows: the number of rows dropped after them */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
@@ -3679,8 +3679,8 @@ static struct version extend_version(void)
         .join_work = 0};
 }
 
-/* Returns the largest s->first that later tokens allow. They read the rows of keys that are not in the sums, some rows
-   before those keys (read_back), and the rows that the state always keeps. */
+/* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
+   0 rows before those keys, and the first rows if the state always keeps them. */
 static int64_t first_needed(const struct sequence *s)
 {
     return max(s->start, s->summed - 0 - 0);
@@ -3926,8 +3926,8 @@ static int fold_error(const struct sequence *left, const struct sequence *right,
     return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
 }
 
-/* Appends sequence b of the state `from` to that of `to`: adds its sums, and copies its rows that are not in its sums
-   after the rows of `to`. */
+/* Appends sequence b of the state `from` to sequence b of the state `to`. Adds its sums, and copies the rows that are
+   not in its sums after the rows of `to`. */
 static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
     const struct places *from, int64_t b)
 {
@@ -3973,7 +3973,7 @@ int linear_elu_decode_state_fold(const struct attn_problem *problem, void *left,
     return 0;
 }
 
-/* ==== tokens after those that there are ==== */
+/* ==== appending tokens ==== */
 
 size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
 {
@@ -3991,7 +3991,7 @@ static struct rows from_row(struct rows rows, int64_t first)
 }
 
 /* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
-   equally many sums, so one call of the kernel computes them all. */
+   equally many tokens in their sums, so one call of the kernel computes them all. */
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 {

@@ -19,53 +19,60 @@ struct linear_elu_decode_params {
 
 /* Returns the bytes of `storage` that linear_elu_decode_params_init needs for the random arrays. */
 size_t linear_elu_decode_params_size(void);
-/* Makes the random arrays in `storage`. Learned arrays become NULL,
-   and the caller sets them. Returns 0 or a negative ATTN_E… */
+/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
+   Returns 0 or a negative ATTN_E… */
 int linear_elu_decode_params_init(struct linear_elu_decode_params *params, uint64_t seed, void *storage);
-/* Returns the bytes of workspace, aligned to 64, for a problem; they depend on the threads, not on the lengths.
-   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
-   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Returns 0 for NULL. */
+/* Returns the bytes of the workspace for a problem. It must be aligned to 64.
+   The number depends on problem->threads, not on the lengths. With threads = 0 the workspace serves one thread
+   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
+   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
+   can check it. Returns 0 for NULL. */
 size_t linear_elu_decode_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
-   the result does not depend on the number of threads. */
+/* Computes out. Returns 0 or a negative ATTN_E… (see attn_strerror).
+   Allocates no memory. The result does not depend on the number of threads. */
 int linear_elu_decode_forward(const struct attn_problem *problem, const struct linear_elu_decode_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace);
 
-/* A state is one block of memory, aligned to 64, that remembers the tokens so far of problem->batch sequences:
-   sums over the keys so far, and the last keys and values, of 32 tokens at most. It may be moved and saved as its bytes
-   are. problem->state_bytes, if not 0, is how many of them there are. All functions return a negative ATTN_E… for a
-   state that is not this kernel's, not of this problem (batch, heads, kv_heads) or damaged. */
+/* A state is one block of memory, aligned to 64, for the tokens so far of problem->batch sequences.
+   For each sequence it stores
+   sums over the keys so far, and the keys and values of the last tokens (at most 32 tokens).
+   A state contains no addresses, so its bytes can be copied and saved.
+   If problem->state_bytes is not 0, it must be at least linear_elu_decode_state(problem).
+   All functions return a negative ATTN_E… if the state is damaged, of another kernel,
+   or of another problem (batch, heads, kv_heads). */
 /* Returns the bytes of a state. Returns 0 if the problem is NULL or not valid. */
 size_t linear_elu_decode_state(const struct attn_problem *problem);
-/* Initialises a state: every sequence is empty, and its first token will be at position problem->start,
-   a multiple of the tokens that sums take in at a time; else ATTN_ELENGTH. */
+/* Initialises a state whose sequences are all empty. The first token of each sequence will be at position
+   problem->start, which must be a multiple of the number of tokens that the kernel sums at a time.
+   For other positions, returns ATTN_ELENGTH. */
 int linear_elu_decode_state_init(const struct attn_problem *problem, void *state);
-/* Returns the bytes of workspace for linear_elu_decode_extend, like linear_elu_decode_workspace. */
+/* Returns the bytes of the workspace of linear_elu_decode_extend, like linear_elu_decode_workspace. */
 size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem);
-/* Adds problem->n_q tokens to each sequence b, or problem->lengths[b] tokens (maybe 0;
-   rows after these are neither read nor written): q and out have n_q rows, k and v as well,
-   and n_k is not looked at. Their rows of out are causal attention over all tokens so far,
-   which the state remembers then; what linear_elu_decode_forward gives for a whole sequence,
-   whatever the calls it is cut into. Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before anything has changed;
-   or as forward does. */
+/* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be 0.
+   q, k, v and out have n_q rows. Rows after the first lengths[b] are neither read nor written. n_k is ignored.
+   A row of out is causal attention over all tokens of its sequence so far: the row that linear_elu_decode_forward
+   computes for the whole sequence, however the sequence is divided into calls. The state then contains the
+   new tokens.
+   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of forward. */
 int linear_elu_decode_extend(const struct attn_problem *problem, const struct linear_elu_decode_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *state, void *workspace);
-/* Returns the number of tokens of a sequence so far. */
+/* Returns the length of a sequence so far: the position of its next token. */
 int64_t linear_elu_decode_state_length(const struct attn_problem *problem, const void *state, int64_t sequence);
-/* Returns the minimum length, other than 0, to which the sequence can be truncated. */
+/* Returns the minimum length to which the sequence can be truncated. It can always be emptied, too. */
 int64_t linear_elu_decode_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence);
-/* Removes tokens from `length` on. Returns ATTN_ELENGTH if there are fewer, or if the state cannot go back so far. */
+/* Truncates a sequence to `length`. Returns ATTN_ELENGTH if the sequence is shorter, or if `length` is below
+   linear_elu_decode_state_min_length and the result is not empty. */
 int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
-/* Copies a sequence of the state `from` to a sequence of `to`. These are states of the same problem, or one state. */
+/* Copies a sequence of the state `from` over a sequence of the state `to`, which may be the same state.
+   Both states must be of this problem. */
 int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
     int64_t from_sequence);
-/* Each sequence of `left` becomes its tokens followed by those of the same sequence of `right`,
-   which begins at position 0 or, by problem->start of its linear_elu_decode_state_init, where that of `left` ends;
-   else ATTN_ELENGTH. With 32 tokens or more that are not summed yet,
-   ATTN_ECAPACITY. After an error nothing has changed. */
+/* Appends each sequence of `right` to the same sequence of `left`. After an error, both are unchanged.
+   The sequence of `right` must begin at position 0,
+   or where the sequence of `left` ends (see linear_elu_decode_state_init).
+   Otherwise returns ATTN_ELENGTH. Returns ATTN_ECAPACITY if the sums would lack 32 or more tokens. */
 int linear_elu_decode_state_fold(const struct attn_problem *problem, void *left, const void *right);
 extern const struct attn_kernel linear_elu_decode_kernel;
 

@@ -20,10 +20,10 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
-   Linear: the weight is an inner product of 16 features. The state, their sum over keys, has 16 x 17 numbers.
-     x86-64-v4  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
-     generic    linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
+   Linear: the weight is an inner product of 16 features. The state is a sum over keys of 16 x 17 numbers.
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace per thread
+     generic    linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -33,18 +33,18 @@
      linear_elu_gradients_linear_row_sums_v3, linear_elu_gradients_linear_dq_v3, linear_elu_gradients_linear_dk_dv_v3
      generic    linear_elu_gradients_linear_any, linear_elu_gradients_linear_saved_any,
      linear_elu_gradients_linear_row_sums_any, linear_elu_gradients_linear_dq_any, linear_elu_gradients_linear_dk_dv_any
-     choice     struct version, which this machine runs
+     choice     the version that this machine runs
      interface  linear_elu_gradients_workspace, linear_elu_gradients_forward, linear_elu_gradients_backward,
      linear_elu_gradients_kernel
 
    Compile with: cc -O2 -fopenmp linear_elu_gradients.c … -lattnrt -lm */
 #ifdef __cplusplus
-#error "linear_elu_gradients.c is C, not C++: a C compiler has to compile it"
+#error "linear_elu_gradients.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
 #error "linear_elu_gradients.c is C11, not C89: compile it without -std=, or with -std=gnu11"
 extern int linear_elu_gradients_is_c11;
 #elif !defined __GNUC__
-#error "linear_elu_gradients.c has the vectors of GNU C: gcc or clang has to compile it"
+#error "linear_elu_gradients.c uses GNU C vector extensions: compile it with gcc or clang"
 extern int linear_elu_gradients_is_gnu_c;
 #else
 #include "linear_elu_gradients.h"
@@ -91,7 +91,7 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sizes in bytes that cannot overflow: bytes_times and bytes_plus return SIZE_MAX instead, and for negative sizes. */
+/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -126,7 +126,7 @@ enum { NUMBERS_OF_LINE = 8 };
 struct part { /* one thread's share of the work on a head */
     int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
     int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
     unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
     const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
@@ -140,8 +140,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
-   added, and pass_segment says that `segment` has. */
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -152,7 +152,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called it. */
+/* Waits until all threads on the head have called this function. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -353,8 +353,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -559,7 +559,7 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, const float *b, flo
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void linear_elu_gradients_begin_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -635,7 +635,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_v4(const struct call *call, int64
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void linear_elu_gradients_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -670,7 +670,7 @@ TARGET_v4 APART void linear_elu_gradients_fold_v4(const struct call *call, int64
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -945,7 +945,7 @@ TARGET_v4 static void linear_elu_gradients_linear_v4(const struct call *call, in
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void linear_elu_gradients_linear_saved_begin_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1007,7 +1007,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_keys_v4(const struct call
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void linear_elu_gradients_linear_saved_fold_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1030,7 +1030,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_fold_v4(const struct call
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1221,7 +1221,7 @@ TARGET_v4 static void linear_elu_gradients_linear_row_sums_v4(const struct call 
         row_0[(i0 + i)] = query_sum[i];
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void linear_elu_gradients_linear_dq_begin_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1297,7 +1297,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_v4(const struct call *c
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void linear_elu_gradients_linear_dq_fold_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1332,7 +1332,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_fold_v4(const struct call *c
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1601,7 +1601,7 @@ TARGET_v4 static void linear_elu_gradients_linear_dq_v4(const struct call *call,
     synchronise(part);
 }
 
-/* Sets the states to those of no queries. */
+/* Initialises the states: they contain no queries yet. */
 TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_begin_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1719,7 +1719,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct c
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_fold_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1758,7 +1758,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_fold_v4(const struct call
     }
 }
 
-/* The keys of a chunk: reads the state after the chunk, and its own queries. */
+/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
 TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -2227,8 +2227,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2435,7 +2435,7 @@ TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, const float *b, flo
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void linear_elu_gradients_begin_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2513,7 +2513,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_v3(const struct call *call, int64
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void linear_elu_gradients_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2550,7 +2550,7 @@ TARGET_v3 APART void linear_elu_gradients_fold_v3(const struct call *call, int64
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2842,7 +2842,7 @@ TARGET_v3 static void linear_elu_gradients_linear_v3(const struct call *call, in
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void linear_elu_gradients_linear_saved_begin_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -2904,7 +2904,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_keys_v3(const struct call
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void linear_elu_gradients_linear_saved_fold_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -2927,7 +2927,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_fold_v3(const struct call
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3140,7 +3140,7 @@ TARGET_v3 static void linear_elu_gradients_linear_row_sums_v3(const struct call 
         row_0[(i0 + i)] = query_sum[i];
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void linear_elu_gradients_linear_dq_begin_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3218,7 +3218,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_v3(const struct call *c
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void linear_elu_gradients_linear_dq_fold_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3255,7 +3255,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_fold_v3(const struct call *c
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3526,7 +3526,7 @@ TARGET_v3 static void linear_elu_gradients_linear_dq_v3(const struct call *call,
     synchronise(part);
 }
 
-/* Sets the states to those of no queries. */
+/* Initialises the states: they contain no queries yet. */
 TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_begin_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3650,7 +3650,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct c
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_fold_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3691,7 +3691,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_fold_v3(const struct call
     }
 }
 
-/* The keys of a chunk: reads the state after the chunk, and its own queries. */
+/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
 TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -4161,8 +4161,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -4366,7 +4366,7 @@ APART void dot10_any(int64_t steps, const float *a, const float *b, float *c)
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void linear_elu_gradients_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4444,7 +4444,7 @@ APART void linear_elu_gradients_keys_any(const struct call *call, int64_t task, 
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void linear_elu_gradients_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4481,7 +4481,7 @@ APART void linear_elu_gradients_fold_any(const struct call *call, int64_t task, 
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 APART void linear_elu_gradients_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4773,7 +4773,7 @@ static void linear_elu_gradients_linear_any(const struct call *call, int64_t tas
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void linear_elu_gradients_linear_saved_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4835,7 +4835,7 @@ APART void linear_elu_gradients_linear_saved_keys_any(const struct call *call, i
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void linear_elu_gradients_linear_saved_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4858,7 +4858,7 @@ APART void linear_elu_gradients_linear_saved_fold_any(const struct call *call, i
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5070,7 +5070,7 @@ static void linear_elu_gradients_linear_row_sums_any(const struct call *call, in
         row_0[(i0 + i)] = query_sum[i];
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void linear_elu_gradients_linear_dq_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5148,7 +5148,7 @@ APART void linear_elu_gradients_linear_dq_keys_any(const struct call *call, int6
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void linear_elu_gradients_linear_dq_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5185,7 +5185,7 @@ APART void linear_elu_gradients_linear_dq_fold_any(const struct call *call, int6
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5456,7 +5456,7 @@ static void linear_elu_gradients_linear_dq_any(const struct call *call, int64_t 
     synchronise(part);
 }
 
-/* Sets the states to those of no queries. */
+/* Initialises the states: they contain no queries yet. */
 APART void linear_elu_gradients_linear_dk_dv_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5580,7 +5580,7 @@ APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void linear_elu_gradients_linear_dk_dv_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5621,7 +5621,7 @@ APART void linear_elu_gradients_linear_dk_dv_fold_any(const struct call *call, i
     }
 }
 
-/* The keys of a chunk: reads the state after the chunk, and its own queries. */
+/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
 APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5929,7 +5929,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
     int of_keys; /* a task is a tile of keys */
     int saves;   /* forward stores for each query the values that backward needs */
     int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */

@@ -19,33 +19,37 @@ struct linear_elu_gradients_params {
 
 /* Returns the bytes of `storage` that linear_elu_gradients_params_init needs for the random arrays. */
 size_t linear_elu_gradients_params_size(void);
-/* Makes the random arrays in `storage`. Learned arrays become NULL,
-   and the caller sets them. Returns 0 or a negative ATTN_E… */
+/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
+   Returns 0 or a negative ATTN_E… */
 int linear_elu_gradients_params_init(struct linear_elu_gradients_params *params, uint64_t seed, void *storage);
-/* Returns the bytes of workspace, aligned to 64, for a problem; they depend on the threads, not on the lengths.
-   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
-   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Returns 0 for NULL. */
+/* Returns the bytes of the workspace for a problem. It must be aligned to 64.
+   The number depends on problem->threads, not on the lengths. With threads = 0 the workspace serves one thread
+   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
+   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
+   can check it. Returns 0 for NULL. */
 size_t linear_elu_gradients_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
-   the result does not depend on the number of threads. */
+/* Computes out. Returns 0 or a negative ATTN_E… (see attn_strerror).
+   Allocates no memory. The result does not depend on the number of threads. */
 int linear_elu_gradients_forward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace);
 
-/* The arrays for gradients with respect to learned parameters. A gradient that is NULL is not computed. */
+/* The arrays for gradients with respect to learned parameters. NULL: the gradient is not computed. */
 struct linear_elu_gradients_gradients {
     int none; /* this variant has no learned parameters: pass NULL */
 };
-/* The bytes of problem->saved. Unless that is NULL, linear_elu_gradients_forward fills it for
-   linear_elu_gradients_backward with the same arrays. Returns 0 if the sizes overflow. */
+/* Returns the bytes of problem->saved, where linear_elu_gradients_forward stores values for
+   linear_elu_gradients_backward.
+   Both calls must get the same arrays. If problem->saved is NULL, backward computes the values itself.
+   Returns 0 if the sizes overflow. */
 size_t linear_elu_gradients_saved(const struct attn_problem *problem);
-/* Returns the bytes of workspace for linear_elu_gradients_backward,
-   aligned to 64. Put them into problem->workspace_bytes. Returns 0 for NULL, or if the sizes overflow. */
+/* Returns the bytes of the workspace of linear_elu_gradients_backward, which must be aligned to 64.
+   Put the number into problem->workspace_bytes. Returns 0 for NULL, or if the sizes overflow. */
 size_t linear_elu_gradients_backward_workspace(const struct attn_problem *problem);
-/* Computes the gradients with respect to q, k and v from dout,
-   the gradient with respect to out. A gradient that is NULL is not computed. With grouped heads dk and dv are sums over
-   the group. Returns as forward does; the bits depend neither on the threads nor on which gradients are wanted. */
+/* Computes the gradients with respect to q, k and v from dout, the gradient with respect to out.
+   Pass NULL for gradients that are not needed. With grouped heads, dk and dv are sums over the query heads of a group.
+   The bits of a gradient depend neither on the number of threads nor on the choice of the other gradients.
+   Returns 0 or an error, like forward. */
 int linear_elu_gradients_backward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
     const float *q, const float *k, const float *v, const float *out, const float *dout,
     float *dq, float *dk, float *dv, struct linear_elu_gradients_gradients *gradients, void *workspace);

@@ -45,18 +45,18 @@
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
-   Threads share the chunks of keys, whose sums are added in their order.
-   Linear from 1018 keys on: the weight is an inner product of 528 features. The state, their sum over keys,
-   has 528 x 65 numbers.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace a thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace a thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 352384 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace a thread
-     generic    few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
+   Linear from 1018 keys on: the weight is an inner product of 528 features. The state is a sum over keys of 528 x 65
+   numbers.
+     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
+     generic    quadratic tiles of 128 queries and 144 keys; 352384 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -66,18 +66,18 @@
      packed_documents_polysketch_few_v3
      generic    packed_documents_polysketch_rows_any, packed_documents_polysketch_linear_any,
      packed_documents_polysketch_few_any
-     choice     struct version, which this machine runs
+     choice     the version that this machine runs
      interface  packed_documents_polysketch_workspace, packed_documents_polysketch_forward,
      packed_documents_polysketch_kernel
 
    Compile with: cc -O2 -fopenmp packed_documents_polysketch.c … -lattnrt -lm */
 #ifdef __cplusplus
-#error "packed_documents_polysketch.c is C, not C++: a C compiler has to compile it"
+#error "packed_documents_polysketch.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
 #error "packed_documents_polysketch.c is C11, not C89: compile it without -std=, or with -std=gnu11"
 extern int packed_documents_polysketch_is_c11;
 #elif !defined __GNUC__
-#error "packed_documents_polysketch.c has the vectors of GNU C: gcc or clang has to compile it"
+#error "packed_documents_polysketch.c uses GNU C vector extensions: compile it with gcc or clang"
 extern int packed_documents_polysketch_is_gnu_c;
 #else
 #include "packed_documents_polysketch.h"
@@ -140,7 +140,7 @@ enum { NUMBERS_OF_LINE = 8 };
 struct part { /* one thread's share of the work on a head */
     int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
     int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
     unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
     const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
@@ -154,8 +154,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
-   added, and pass_segment says that `segment` has. */
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -166,7 +166,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called it. */
+/* Waits until all threads on the head have called this function. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -192,7 +192,8 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     }
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
-/* Returns the id at position x of n. A position before 0 has the id INT64_MIN; from n on any id will do. */
+/* Returns the id at position x of n. A position before 0 has the id INT64_MIN. A position after the last has the last
+   id; lanes with such positions are not used. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = min(x, n - 1);
@@ -377,8 +378,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -907,7 +908,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void packed_documents_polysketch_begin_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1072,7 +1073,7 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1122,7 +1123,7 @@ TARGET_v4 APART void packed_documents_polysketch_fold_v4(const struct call *call
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1454,7 +1455,7 @@ TARGET_v4 static void packed_documents_polysketch_linear_v4(const struct call *c
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void packed_documents_polysketch_few_begin_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1529,7 +1530,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_begin_v4(const struct call 
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void packed_documents_polysketch_few_begin_2_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1732,7 +1733,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void packed_documents_polysketch_few_fold_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -1765,7 +1766,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_fold_v4(const struct call *
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 TARGET_v4 APART void packed_documents_polysketch_few_queries_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -2008,8 +2009,8 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2529,7 +2530,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void packed_documents_polysketch_begin_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -2694,7 +2695,7 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2744,7 +2745,7 @@ TARGET_v3 APART void packed_documents_polysketch_fold_v3(const struct call *call
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3076,7 +3077,7 @@ TARGET_v3 static void packed_documents_polysketch_linear_v3(const struct call *c
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void packed_documents_polysketch_few_begin_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3151,7 +3152,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_begin_v3(const struct call 
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void packed_documents_polysketch_few_begin_2_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3354,7 +3355,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void packed_documents_polysketch_few_fold_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3387,7 +3388,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_fold_v3(const struct call *
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 TARGET_v3 APART void packed_documents_polysketch_few_queries_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -3618,8 +3619,8 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -4135,7 +4136,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void packed_documents_polysketch_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4300,7 +4301,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4350,7 +4351,7 @@ APART void packed_documents_polysketch_fold_any(const struct call *call, int64_t
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 APART void packed_documents_polysketch_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4682,7 +4683,7 @@ static void packed_documents_polysketch_linear_any(const struct call *call, int6
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void packed_documents_polysketch_few_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4757,7 +4758,7 @@ APART void packed_documents_polysketch_few_begin_any(const struct call *call, in
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void packed_documents_polysketch_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4960,7 +4961,7 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void packed_documents_polysketch_few_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4993,7 +4994,7 @@ APART void packed_documents_polysketch_few_fold_any(const struct call *call, int
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 APART void packed_documents_polysketch_few_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5065,7 +5066,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
     size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
     int any_order; /* the ids of the keys may be in any order */

@@ -37,35 +37,38 @@
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
-   Threads share the chunks of keys, whose sums are added in their order.
-   Linear from 4489 keys on: the weight is an inner product of 2080 features. The state, their sum over keys,
-   has 2080 x 65 numbers.
-     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 236288 bytes of workspace a thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace a thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 230144 bytes of workspace a thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace a thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
-     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 130816 bytes of workspace a thread
-     generic    linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace a thread
-     generic    few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
+   Linear from 4489 keys on: the weight is an inner product of 2080 features. The state is a sum over keys of 2080 x 65
+   numbers.
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
+     236288 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
+     230144 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace per thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
+     130816 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 206848 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
      x86-64-v4  polynomial_p2_rows_v4, polynomial_p2_linear_v4, polynomial_p2_few_v4
      x86-64-v3  polynomial_p2_rows_v3, polynomial_p2_linear_v3, polynomial_p2_few_v3
      generic    polynomial_p2_rows_any, polynomial_p2_linear_any, polynomial_p2_few_any
-     choice     struct version, which this machine runs
+     choice     the version that this machine runs
      interface  polynomial_p2_workspace, polynomial_p2_forward, polynomial_p2_kernel
 
    Compile with: cc -O2 -fopenmp polynomial_p2.c … -lattnrt -lm */
 #ifdef __cplusplus
-#error "polynomial_p2.c is C, not C++: a C compiler has to compile it"
+#error "polynomial_p2.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
 #error "polynomial_p2.c is C11, not C89: compile it without -std=, or with -std=gnu11"
 extern int polynomial_p2_is_c11;
 #elif !defined __GNUC__
-#error "polynomial_p2.c has the vectors of GNU C: gcc or clang has to compile it"
+#error "polynomial_p2.c uses GNU C vector extensions: compile it with gcc or clang"
 extern int polynomial_p2_is_gnu_c;
 #else
 #include "polynomial_p2.h"
@@ -128,7 +131,7 @@ enum { NUMBERS_OF_LINE = 8 };
 struct part { /* one thread's share of the work on a head */
     int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
     int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
     unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
     const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
@@ -142,8 +145,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
-   added, and pass_segment says that `segment` has. */
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -154,7 +157,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called it. */
+/* Waits until all threads on the head have called this function. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -345,8 +348,8 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -823,7 +826,7 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void polynomial_p2_begin_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -962,7 +965,7 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void polynomial_p2_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -999,7 +1002,7 @@ TARGET_v4 APART void polynomial_p2_fold_v4(const struct call *call, int64_t task
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1303,7 +1306,7 @@ TARGET_v4 static void polynomial_p2_linear_v4(const struct call *call, int64_t t
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void polynomial_p2_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1366,7 +1369,7 @@ TARGET_v4 APART void polynomial_p2_few_begin_v4(const struct call *call, int64_t
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void polynomial_p2_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1529,7 +1532,7 @@ TARGET_v4 APART void polynomial_p2_few_keys_v4(const struct call *call, int64_t 
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void polynomial_p2_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1562,7 +1565,7 @@ TARGET_v4 APART void polynomial_p2_few_fold_v4(const struct call *call, int64_t 
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 TARGET_v4 APART void polynomial_p2_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1804,8 +1807,8 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2278,7 +2281,7 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void polynomial_p2_begin_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2417,7 +2420,7 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void polynomial_p2_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2454,7 +2457,7 @@ TARGET_v3 APART void polynomial_p2_fold_v3(const struct call *call, int64_t task
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2758,7 +2761,7 @@ TARGET_v3 static void polynomial_p2_linear_v3(const struct call *call, int64_t t
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void polynomial_p2_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2821,7 +2824,7 @@ TARGET_v3 APART void polynomial_p2_few_begin_v3(const struct call *call, int64_t
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void polynomial_p2_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2984,7 +2987,7 @@ TARGET_v3 APART void polynomial_p2_few_keys_v3(const struct call *call, int64_t 
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void polynomial_p2_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -3017,7 +3020,7 @@ TARGET_v3 APART void polynomial_p2_few_fold_v3(const struct call *call, int64_t 
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 TARGET_v3 APART void polynomial_p2_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -3247,8 +3250,8 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -3722,7 +3725,7 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void polynomial_p2_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -3859,7 +3862,7 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void polynomial_p2_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -3895,7 +3898,7 @@ APART void polynomial_p2_fold_any(const struct call *call, int64_t task, const s
     }
 }
 
-/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 APART void polynomial_p2_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4198,7 +4201,7 @@ static void polynomial_p2_linear_any(const struct call *call, int64_t task, stru
     synchronise(part);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void polynomial_p2_few_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4261,7 +4264,7 @@ APART void polynomial_p2_few_begin_any(const struct call *call, int64_t task, co
     }
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void polynomial_p2_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4423,7 +4426,7 @@ APART void polynomial_p2_few_keys_any(const struct call *call, int64_t task, con
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void polynomial_p2_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)task;
@@ -4455,7 +4458,7 @@ APART void polynomial_p2_few_fold_any(const struct call *call, int64_t task, con
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 APART void polynomial_p2_few_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -4527,7 +4530,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
     size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };

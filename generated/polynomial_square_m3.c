@@ -23,30 +23,30 @@
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
-   Threads share the chunks of keys, whose sums are added in their order.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace a thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 169472 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace a thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 169472 bytes of workspace a thread
-     generic    quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace a thread
-     generic    few       tiles of 64 queries and 128 keys; 169472 bytes of workspace a thread
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 169472 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 169472 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 169472 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
      x86-64-v4  polynomial_square_m3_rows_v4, polynomial_square_m3_few_v4
      x86-64-v3  polynomial_square_m3_rows_v3, polynomial_square_m3_few_v3
      generic    polynomial_square_m3_rows_any, polynomial_square_m3_few_any
-     choice     struct version, which this machine runs
+     choice     the version that this machine runs
      interface  polynomial_square_m3_workspace, polynomial_square_m3_forward, polynomial_square_m3_kernel
 
    Compile with: cc -O2 -fopenmp polynomial_square_m3.c … -lattnrt -lm */
 #ifdef __cplusplus
-#error "polynomial_square_m3.c is C, not C++: a C compiler has to compile it"
+#error "polynomial_square_m3.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
 #error "polynomial_square_m3.c is C11, not C89: compile it without -std=, or with -std=gnu11"
 extern int polynomial_square_m3_is_c11;
 #elif !defined __GNUC__
-#error "polynomial_square_m3.c has the vectors of GNU C: gcc or clang has to compile it"
+#error "polynomial_square_m3.c uses GNU C vector extensions: compile it with gcc or clang"
 extern int polynomial_square_m3_is_gnu_c;
 #else
 #include "polynomial_square_m3.h"
@@ -109,7 +109,7 @@ enum { NUMBERS_OF_LINE = 8 };
 struct part { /* one thread's share of the work on a head */
     int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
     int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
     unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
     const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
@@ -123,8 +123,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
-   added, and pass_segment says that `segment` has. */
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -135,7 +135,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called it. */
+/* Waits until all threads on the head have called this function. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -406,8 +406,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v4 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
@@ -771,7 +771,7 @@ TARGET_v4 static void polynomial_square_m3_rows_v4(const struct call *call, int6
     transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void polynomial_square_m3_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -802,7 +802,7 @@ TARGET_v4 APART void polynomial_square_m3_few_begin_v4(const struct call *call, 
     transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v4 APART void polynomial_square_m3_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -915,7 +915,7 @@ TARGET_v4 APART void polynomial_square_m3_few_keys_v4(const struct call *call, i
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void polynomial_square_m3_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -948,7 +948,7 @@ TARGET_v4 APART void polynomial_square_m3_few_fold_v4(const struct call *call, i
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 TARGET_v4 APART void polynomial_square_m3_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1282,8 +1282,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_v3 with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -1643,7 +1643,7 @@ TARGET_v3 static void polynomial_square_m3_rows_v3(const struct call *call, int6
     transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void polynomial_square_m3_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1674,7 +1674,7 @@ TARGET_v3 APART void polynomial_square_m3_few_begin_v3(const struct call *call, 
     transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 TARGET_v3 APART void polynomial_square_m3_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1787,7 +1787,7 @@ TARGET_v3 APART void polynomial_square_m3_few_keys_v3(const struct call *call, i
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void polynomial_square_m3_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1820,7 +1820,7 @@ TARGET_v3 APART void polynomial_square_m3_few_fold_v3(const struct call *call, i
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 TARGET_v3 APART void polynomial_square_m3_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2139,8 +2139,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* block_any with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
@@ -2501,7 +2501,7 @@ static void polynomial_square_m3_rows_any(const struct call *call, int64_t task,
     transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void polynomial_square_m3_few_begin_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2532,7 +2532,7 @@ APART void polynomial_square_m3_few_begin_any(const struct call *call, int64_t t
     transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* Sets the states to those of no keys. */
+/* Initialises the states: they contain no keys yet. */
 APART void polynomial_square_m3_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2645,7 +2645,7 @@ APART void polynomial_square_m3_few_keys_any(const struct call *call, int64_t ta
     }
 }
 
-/* Folds the slots of some chunks, in order, into some elements of the states. */
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void polynomial_square_m3_few_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2678,7 +2678,7 @@ APART void polynomial_square_m3_few_fold_any(const struct call *call, int64_t ta
     }
 }
 
-/* A tile of queries: reads the states. */
+/* Processes a tile of queries: reads the states. */
 APART void polynomial_square_m3_few_queries_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -2750,7 +2750,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
     size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };

@@ -34,17 +34,17 @@ struct polysketch_learned_r32_params {
 
 /* Returns the bytes of `storage` that polysketch_learned_r32_params_init needs for the random arrays. */
 size_t polysketch_learned_r32_params_size(void);
-/* Makes the random arrays in `storage`. Learned arrays become NULL,
-   and the caller sets them. Returns 0 or a negative ATTN_E… */
+/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
+   Returns 0 or a negative ATTN_E… */
 int polysketch_learned_r32_params_init(struct polysketch_learned_r32_params *params, uint64_t seed, void *storage);
-/* Returns the bytes of workspace, aligned to 64, for a problem and every one with fewer keys;
-   they depend on the threads.
-   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward takes no
-   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and _forward
-   checks that they are enough. Returns 0 for NULL. */
+/* Returns the bytes of the workspace for a problem, and for all problems with fewer keys. It must be aligned to 64.
+   The number depends on problem->threads. With threads = 0 the workspace serves one thread
+   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
+   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
+   can check it. Returns 0 for NULL. */
 size_t polysketch_learned_r32_workspace(const struct attn_problem *problem);
-/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing;
-   the result does not depend on the number of threads. */
+/* Computes out. Returns 0 or a negative ATTN_E… (see attn_strerror).
+   Allocates no memory. The result does not depend on the number of threads. */
 int polysketch_learned_r32_forward(const struct attn_problem *problem,
     const struct polysketch_learned_r32_params *params, const float *q, const float *k, const float *v,
     float *out, void *workspace);

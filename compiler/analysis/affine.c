@@ -1,11 +1,11 @@
-/* Writes integer expressions as forms (struct form), and finds bounds of forms over the current ranges of axes. A term
-   of a form is no sum, but can have bounds too: a quotient is monotonic, a remainder is between constants. */
+/* Writes integer expressions as forms (struct form), and finds bounds of forms over the current ranges of axes. Terms
+   of a form have bounds, too: a quotient grows with its dividend, and a remainder is below its divisor. */
 #include "analysis.h"
 
 #include <stdlib.h>
 
-/* Integers in a region wrap on overflow. Limits on weights and constants exclude overflow, so the rules of arithmetic
-   hold. */
+/* Limits of the weights and constants of a form. They exclude overflow, so a form can be rearranged like a mathematical
+   sum. */
 enum { LARGEST_WEIGHT = 1 << 30 };
 static const int64_t LARGEST_NUMBER = INT64_C(1) << 40;
 
@@ -42,7 +42,8 @@ static bool not_negative(const struct expr *e)
     }
 }
 
-/* Returns x if e is a sum in which floormod(x, by) is subtracted. Returns NULL for any other e. */
+/* Returns x if e is a sum in which floormod(x, by) is subtracted, such as x + 1 - floormod(x, by). Returns NULL for any
+   other e. */
 static const struct expr *rounded_down(const struct expr *e, const struct expr *by)
 {
     if (e->op == EXPR_SUB && e->arg[1]->op == EXPR_FLOORMOD && e->arg[1]->arg[1] == by) return e->arg[1]->arg[0];
@@ -133,8 +134,8 @@ static const struct expr *head_remainder(struct module *m, const struct expr *e,
         expr_make(m, EXPR_MOD, largest ? high : low, by, NULL), other);
 }
 
-/* Returns the minimum or maximum of a term e of the sum *times * e. If e is floor(x / k) and *times is a multiple of k,
-   returns the extreme of k * e = x - floormod(x, k) instead, and divides *times by k. */
+/* Returns the minimum or maximum of e, where *times * e is a term of a form. If e is floor(x / k) and *times is a
+   multiple of k, divides *times by k and returns the extreme of k * e = x - floormod(x, k). */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
 {
     const struct expr *x;

@@ -34,8 +34,8 @@ struct row_slices {
     const struct expr *first, *length;
 };
 /* Numbers the rows over the bit set `axes`. The lane is the innermost axis, padded to a multiple of 64 rows. `slices`
-   is the axis of the slices. The expression `first` of the result has `leaf` (EXPR_INDEX or EXPR_LO) as the current
-   index of an axis. */
+   is the axis of the slices. In the expression `first` of the result, the index of an axis is written as `leaf`:
+   EXPR_INDEX or EXPR_LO. */
 struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int slices, enum expr_op leaf);
 /* Finds the roles of the run-time axes for output number `output`. Returns NULL, or a message that says why no loops
    can be generated for this output. */
@@ -102,8 +102,8 @@ struct power_factor overflowing_power(const struct module *m, const struct value
 /* Returns the degree with which the weight of a pair grows: 4 for (1 + s)^4. `source` is the graph before all
    passes. */
 double weight_growth(const struct graph *source);
-/* If the sums of powers u^p of a program are divided by M^p, where M is the maximum of |u| in a row (pass/stabilise.c),
-   returns p; otherwise returns 0. */
+/* Returns p if the program divides its sums of powers u^p by M^p, where M is the maximum of |u| in a row
+   (pass/stabilise.c). Returns 0 if it has no such sums. */
 int64_t relative_degree(const struct graph *g);
 
 /* Writes an exponential e of query and key as base^distance * factor[0] * factor[1] (decay.c). Returns NULL, or a
@@ -135,8 +135,9 @@ bool looks_ahead(const struct graph *g);
 /* Whether the length of the sequence changes the result of a query at a given position: the keys that the query sees,
    or the numbers that are computed for it. */
 bool depends_on_length(const struct graph *g);
-/* For a linear form whose state sums whole chunks: returns the maximum number of keys before its own chunk that a query
-   reads one by one. Returns a negative number if the number of keys depends on the position or is not known. */
+/* For a linear form whose state sums whole chunks. In addition to the state, a query may read keys from before its
+   chunk one by one. Returns the maximum number of these keys, or a negative number if it depends on the position or is
+   not known. */
 int64_t keys_read_back(const struct compilation *c);
 /* For a program without chunks: finds the keys that a tile of queries may read, at any position (kept_keys.c). Returns
    false if the tile may read more than these keys:
@@ -160,8 +161,8 @@ struct period {
     bool with_query;          /* the phase moves with the query; `phase` is for the first query of the current range */
     bool exact;               /* every index with floormod(x - phase, period) < run is selected */
     const struct expr *phase; /* in terms of SIZE and LO */
-    /* The period for a tile whose queries are not neighbours but alike.period positions apart. All queries of such a
-       tile together select fewer keys than a tile of neighbouring queries. run 0: they do not, or this is not known. */
+    /* The period for a tile whose queries are alike.period positions apart. Such a tile selects fewer keys than a tile
+       of neighbouring queries. run 0: it does not, or its period is not known. */
     struct alike {
         int64_t period, run;
         bool exact;
@@ -171,8 +172,8 @@ struct period {
 /* Finds the period of the conjunction of condition[0], condition[1], … */
 void conjunction_period(struct module *m, int lane_axis, int stream_axis, int conditions,
                         const struct expr *const *condition, struct period *out);
-/* Returns a condition on the ids in the current ranges of all axes. If the condition is false, the region contains no
-   point of the ranges, so a loop can skip the tile. Returns NULL if no such condition is known. */
+/* Returns a condition on the ids in the current ranges of all axes. If the condition is false, no pair of a query and a
+   key in the ranges is in the region, so a loop can skip the tile. Returns NULL if no such condition is known. */
 const struct expr *region_reached(struct module *m, const struct expr *region);
 /* Returns the bytes of workspace for lists of drawn blocks and for unions of ranges (draw_lists.c). They are stored
    after the tiles. */

@@ -59,8 +59,8 @@ static bool add_line(struct exponent *x, const struct expr *scale, double query,
     return true;
 }
 
-/* Takes the indices of query and key out of a form. Sets *query and *key to the factors of the positions, and returns
-   the remainder for positions 0. A query's position differs from its index by n_k - n_q. */
+/* Splits a form into *query * (position of the query) + *key * (position of the key) + a remainder without their
+   indices. Returns the remainder, and removes the indices from the form. The position of query i is i + n_k - n_q. */
 static const struct expr *take_positions(struct exponent *x, struct form *f, int64_t *query, int64_t *key)
 {
     *query = f->weight[x->lane];
@@ -155,8 +155,6 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
     struct real_range range = real_range(out->base);
     if (range.low > 1 || (range.low > 0 && range.high > 1))
         return "no state can be carried for a weight that may grow with the distance between query and key";
-    if (!(range.low > 0))
-        return "no state can be carried for a power whose exponent is the distance between query and key if its base "
-               "may be 0 or less";
+    if (!(range.low > 0)) return "a state can carry base^(distance between query and key) only if the base is above 0";
     return NULL;
 }

@@ -26,7 +26,7 @@ static const struct fixed_array {
     const char *name;
     enum array_access access[ENTRIES];
     enum array_size heads, length;
-    size_t elements; /* the offset in struct spec of the size of a row; `key` is its key in a spec */
+    size_t elements; /* the offset in struct spec of the number of elements in a row; a spec calls it `key` */
     const char *key;
     const char *gradient_of;
 } fixed[] = {

@@ -154,10 +154,11 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
                                              floor(log(largest)) - 28); /* exp(28) leaves room for sums over rows */
     diagnostics_warning(d, found->at, "%s'%s' overflows %s if its exponent is large%s; rows of the result are then NaN",
                         where, power ? "pow" : "exp", dtype_name(dtype_of_sums(dtype)), above);
-    diagnostics_note(d, found->at,
-                     "attnc subtracts the maximum of a row only if the weight has the form f * exp(x): write it so, or "
-                     "bound the exponent%s",
-                     bound);
+    diagnostics_note(
+        d, found->at,
+        "the maximum of a row is subtracted only if the whole weight is a factor times an exponential: write the "
+        "weight in this form, or bound the exponent%s",
+        bound);
 }
 
 /* Warns if the weight is a high power, which overflows for a moderate base, and a compiled form does not divide it by

@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* Limits:
-   - MAX_RESIDUES: of a period
-   - MAX_TRIED: of the pairs of a query residue and a key residue that are tried
-   - MIN_QUERIES: the queries of the shortest tile */
+   - MAX_RESIDUES: the longest period, in positions
+   - MAX_TRIED: the maximum number of pairs (query residue, key residue) that are tried
+   - MIN_QUERIES: the number of queries in the shortest tile */
 enum { MAX_RESIDUES = 4096, MAX_TRIED = 1 << 17, MIN_QUERIES = 16 };
 enum side { QUERY, KEY };
 
@@ -40,7 +40,7 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* ---- how expressions change ---- */
 
-/* Extends the periods of a and b to their least common multiples. Returns false if one is above MAX_RESIDUES. */
+/* Extends the periods of a and b to their least common multiples. Returns false if a multiple is above MAX_RESIDUES. */
 static bool align(struct moving *a, struct moving *b)
 {
     for (int k = 0; k < 2; k++) {
@@ -251,8 +251,8 @@ static bool selects(struct trial *t, int64_t query, int64_t key)
     return true;
 }
 
-/* Returns the length of the shortest run of residues that contains all selected residues; the run may continue at
-   residue 0. Sets *first to its first residue, *count to the number of selected residues. */
+/* Returns the length of the shortest run of residues that contains all selected residues. The run may wrap around from
+   the last residue to residue 0. Sets *first to its first residue, *count to the number of selected residues. */
 static int64_t run_of(const bool *selected, int64_t period, int64_t *first, int64_t *count)
 {
     int64_t longest = -1, last = -1;
@@ -275,8 +275,8 @@ static void try_residues(struct trial *t, int64_t queries, bool *selected)
     }
 }
 
-/* Whether query q selects key q + r exactly if query 0 selects key r. `queries` is the period for q, so later queries
-   need no test. */
+/* Whether the selection moves with the query: query q selects key q + r if and only if query 0 selects key r. The
+   selection repeats after `queries` queries, so later queries need no test. */
 static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
 {
     for (int64_t q = 1; q <= queries; q++)
@@ -363,8 +363,8 @@ static const struct expr *first_residue(const struct positions *x, const struct 
     return expr_replace(m, ranges.range[0].from, row, x->query);
 }
 
-/* Sets *out for a tile of queries with equal residues: the run must hold all keys that any one query selects. All
-   residues of query and key are tried. out->run stays 0 if the first residue is not known. */
+/* Sets *out for tiles of queries with equal residues, such as 1, 5, 9 modulo 4. The run is the longest over all query
+   residues, so it holds the keys of every tile. out->run stays 0 if the first residue is not known. */
 static void find_alike(const struct positions *x, struct trial *t, const struct expr *position, struct alike *out)
 {
     struct module *m = x->m;

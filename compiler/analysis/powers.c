@@ -23,8 +23,8 @@ double underflow_base(enum dtype dtype, double degree)
     return pow(dtype == DTYPE_F64 ? DBL_MIN : (double)FLT_MIN, 1 / degree);
 }
 
-/* Returns a bit for each operand of a map that varies along all sequences of the map, as an inner product does and a
-   coefficient does not. */
+/* Returns a bit for each operand that varies along all sequence axes of a map. An inner product of a query and a key
+   does; a coefficient does not. */
 static uint32_t operands_of_points(const struct module *m, const struct value *v)
 {
     uint32_t points = 0, bits = 0;

@@ -330,8 +330,8 @@ static struct set compare(const struct solver *s, const struct expr *less, const
 
 static struct set solve(struct solver *s, const struct expr *e, bool negated);
 
-/* Finds a subexpression of e that has one of two values, such as a SELECT, MIN or ABS, and returns it. Sets *condition,
-   and the value if it holds (*one) or not (*other). Returns NULL if there is no such subexpression. */
+/* Returns a subexpression of e that has one of two values, such as a SELECT, MIN or ABS. Its value is *one if
+ *condition holds, otherwise *other. Returns NULL if there is no such subexpression. */
 static const struct expr *find_choice(const struct solver *s, const struct expr *e, const struct expr **condition,
                                       const struct expr **one, const struct expr **other)
 {
@@ -364,9 +364,9 @@ static const struct expr *find_choice(const struct solver *s, const struct expr 
     return NULL;
 }
 
-/* Compares bounds of both sides over the current ranges. Such a bound can be the smallest or largest id in a range of
-   positions. If a side depends on the axis that is solved for, the comparison gives no superset other than all
-   indices. */
+/* Compares bounds of the two sides over the current ranges, such as the smallest or largest id in a range of positions.
+   The result is all indices of the axis or none. A superset must be all indices if a side depends on the axis that is
+   solved for, because the bounds do not tell its indices apart. */
 static struct set compare_ends(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     const struct expr *low = expr_extreme(s->m, less, s->every), *high = expr_extreme(s->m, more, !s->every);

@@ -8,8 +8,8 @@
 /* The pieces of several C files. A piece is an outermost definition or a directive, with the comment above it. */
 struct pieces;
 struct pieces *pieces_new(struct arena *arena);
-/* Adds the pieces of a file's `text`, which must outlive `all`. If `external` is true, pieces_print makes the functions
-   of the file static that are not static yet. */
+/* Adds the pieces of a file's `text`, which must outlive `all`. If `external` is true, pieces_print adds `static` to
+   functions of the file that lack it. */
 void pieces_add(struct pieces *all, const char *text, bool external);
 /* Selects every piece whose name is in `text`, and every piece whose name is in a selected piece. */
 void pieces_want(struct pieces *all, const char *text);

@@ -47,11 +47,12 @@ struct emission {
     int prepares;
     const struct compilation *const *of_prepared; /* the compilations of `attend` and `prepare`, each once */
     int of_prepareds;
-    bool folds, moves, any_order; /* two states can be added; also if both start at position 0; also in any order */
-    int64_t read_back;            /* the number of last keys that a state stores; negative: all keys */
-    int64_t read_first;           /* the number of first keys that a state stores */
-    uint64_t fingerprint;         /* a hash of the graph and of the layout of a state */
-    int saved, row_sums; /* the numbers of arrays with a number per query: saved by forward; row sums of backward */
+    /* folds: two states can be added. moves: also if both start at position 0. any_order: the order does not matter. */
+    bool folds, moves, any_order;
+    int64_t read_back;    /* the number of last keys that a state stores; negative: all keys */
+    int64_t read_first;   /* the number of first keys that a state stores */
+    uint64_t fingerprint; /* a hash of the graph and of the layout of a state */
+    int saved, row_sums;  /* the numbers of arrays with a number per query: saved by forward; row sums of backward */
     bool standalone;
 };
 

@@ -138,8 +138,10 @@ static const struct compilation *ordered_part(const struct emitted_file *e)
     return NULL;
 }
 
-/* The shared sums of the part that ordered_part returns: the elements of one row of all arrays of sums together, their
-   members of struct call, and the statements that set these members. */
+/* The arrays of shared sums of the part that ordered_part returns:
+   - row: the number of elements in one row of all arrays together
+   - members: their members of struct call
+   - values: statements that set these members */
 struct sums {
     int64_t row;
     const char *members, *values;

@@ -11,16 +11,17 @@
 
 /* ---- NAME.c ---- */
 
-/* Prints #error directives for compilers of C++ or C89, and opens the #else branch that contains the rest of the file.
-   So such a compiler reports only this error. Each branch has a declaration, because ISO C forbids an empty file. */
+/* Prints #error directives for compilers of C++, C89 or C without GNU extensions. The rest of the file is in the #else
+   branch, so these compilers report only this error. The other branches of C have a declaration, because ISO C forbids
+   an empty file. */
 static void refuse_other_languages(const char *name, struct text *out)
 {
     text_add(out,
-             "#ifdef __cplusplus\n#error \"%s.c is C, not C++: a C compiler has to compile it\"\n"
+             "#ifdef __cplusplus\n#error \"%s.c is C, not C++: compile it with a C compiler\"\n"
              "#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
              "#error \"%s.c is C11, not C89: compile it without -std=, or with -std=gnu11\"\n"
              "extern int %s_is_c11;\n"
-             "#elif !defined __GNUC__\n#error \"%s.c has the vectors of GNU C: gcc or clang has to compile it\"\n"
+             "#elif !defined __GNUC__\n#error \"%s.c uses GNU C vector extensions: compile it with gcc or clang\"\n"
              "extern int %s_is_gnu_c;\n#else\n",
              name, name, name, name, name);
 }

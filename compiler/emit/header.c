@@ -15,22 +15,22 @@ static void gradients(const struct emission *p, struct text *out)
     const char *name = c->spec->name;
     emit_gradients_struct(p, out);
     text_add(out,
-             "/* The bytes of problem->saved. Unless that is NULL, %s_forward fills it for %s_backward with the same "
-             "arrays. Returns 0 if the sizes overflow. */\nsize_t %s_saved(const struct attn_problem *problem);\n",
+             "/* Returns the bytes of problem->saved, where %s_forward stores values for %s_backward.\n"
+             "   Both calls must get the same arrays. If problem->saved is NULL, backward computes the values itself.\n"
+             "   Returns 0 if the sizes overflow. */\nsize_t %s_saved(const struct attn_problem *problem);\n",
              name, name, name);
+    text_add(out,
+             "/* Returns the bytes of the workspace of %s_backward, which must be aligned to 64.\n"
+             "   Put the number into problem->workspace_bytes. Returns 0 for NULL, or if the sizes overflow. */\n"
+             "size_t %s_backward_workspace(const struct attn_problem *problem);\n",
+             name, name);
     text_add(
         out,
-        "/* Returns the bytes of workspace for %s_backward, aligned to 64. Put them into problem->workspace_bytes. "
-        "Returns 0 for NULL, or if the sizes overflow. */\nsize_t %s_backward_workspace(const struct attn_problem "
-        "*problem);\n",
-        name, name);
-    text_add(
-        out,
-        "/* Computes the gradients with respect to q, k and v from dout, the gradient with respect to out. A gradient "
-        "that is "
-        "NULL is not computed. "
-        "With grouped heads dk and dv are sums over the group. Returns as forward does; the bits depend neither on "
-        "the threads nor on which gradients are wanted. */\n");
+        "/* Computes the gradients with respect to q, k and v from dout, the gradient with respect to out.\n"
+        "   Pass NULL for gradients that are not needed. With grouped heads, dk and dv are sums over the query heads "
+        "of a group.\n"
+        "   The bits of a gradient depend neither on the number of threads nor on the choice of the other gradients.\n"
+        "   Returns 0 or an error, like forward. */\n");
     text_add(
         out,
         "int %s_backward(const struct attn_problem *problem, const struct %s_params *params, %s, struct %s_gradients "
@@ -43,9 +43,10 @@ static const char *without_rows(const struct emission *p)
 {
     if (p->extends) return "";
     return p->attends
-               ? " With q and out NULL the tokens are remembered, and no rows computed. Keys are stored prepared, "
-                 "with the parameters of the call that they come in."
-               : " With q and out NULL the tokens are remembered, and no rows computed.";
+               ? "   If q and out are NULL, the call only stores the tokens. Keys are stored after normalisation, "
+                 "rotation or the\n"
+                 "   like, computed with the parameters of this call.\n"
+               : "   If q and out are NULL, the call only stores the tokens.\n";
 }
 
 /* Prints the interface of a state. */
@@ -54,84 +55,91 @@ static void decoding(const struct emission *p, struct text *out)
     const struct compilation *c = p->compilation[0];
     const char *const name = c->spec->name;
     struct arena *const arena = c->graph->module->arena;
-    const char *holds = p->read_back < 0 ? "keys and values of problem->capacity tokens a sequence"
-                        : p->extends     ? "sums over the keys so far, and the last keys and values"
-                        : p->read_first  ? "the first and the last keys and values"
-                                         : "the last keys and values";
+    const char *holds = p->read_back < 0 ? "the keys and values of up to problem->capacity tokens"
+                        : p->extends     ? "sums over the keys so far, and the keys and values of the last tokens"
+                        : p->read_first  ? "the keys and values of the first and the last tokens"
+                                         : "the keys and values of the last tokens";
     if (p->read_back >= 0)
-        holds = arena_printf(arena, "%s, of %lld tokens at most", holds,
+        holds = arena_printf(arena, "%s (at most %lld tokens)", holds,
                              (long long)emit_state_rows(p->read_first, p->read_back,
                                                         p->extends ? p->extend[0].c->state.chunk : 0, p->folds));
     text_add(out,
-             "\n/* A state is one block of memory, aligned to 64, that remembers the tokens so far of problem->batch "
-             "sequences:\n   %s. It may be moved and saved as its bytes are. problem->state_bytes, if not 0, is how "
-             "many of them there are. All functions return a negative ATTN_E… for a state that is not this kernel's, "
-             "not of this problem (batch, heads, kv_heads%s) or damaged. */\n",
-             holds, p->read_back < 0 ? ", capacity" : "");
+             "\n/* A state is one block of memory, aligned to 64, for the tokens so far of problem->batch sequences.\n"
+             "   For each sequence it stores\n   %s.\n"
+             "   A state contains no addresses, so its bytes can be copied and saved.\n"
+             "   If problem->state_bytes is not 0, it must be at least %s_state(problem).\n"
+             "   All functions return a negative ATTN_E… if the state is damaged, of another kernel,\n"
+             "   or of another problem (batch, heads, kv_heads%s). */\n",
+             holds, name, p->read_back < 0 ? ", capacity" : "");
     text_add(out,
              "/* Returns the bytes of a state. Returns 0 if the problem is "
              "NULL or not valid. */\nsize_t %s_state(const struct attn_problem "
              "*problem);\n",
              name);
     text_add(out,
-             "/* Initialises a state: every "
-             "sequence is empty%s. */\nint %s_state_init(const struct attn_problem *problem, void *state);\n",
-             p->folds
-                 ? ", and its first token will be at position problem->start, a multiple of the tokens that sums take "
-                   "in at a time; else ATTN_ELENGTH"
-                 : "",
+             "/* Initialises a state whose sequences are all empty. %s*/\n"
+             "int %s_state_init(const struct attn_problem *problem, void *state);\n",
+             p->folds ? "The first token of each sequence will be at position\n"
+                        "   problem->start, which must be a multiple of the number of tokens that the kernel sums at "
+                        "a time.\n"
+                        "   For other positions, returns ATTN_ELENGTH. "
+                      : "",
              name);
     text_add(out,
-             "/* Returns the bytes of workspace for %s_extend, "
+             "/* Returns the bytes of the workspace of %s_extend, "
              "like %s_workspace. */\nsize_t %s_extend_workspace(const struct "
              "attn_problem *problem);\n",
              name, name, name);
     text_add(
         out,
-        "/* Adds problem->n_q tokens to each sequence b, or problem->lengths[b] tokens (maybe 0; rows after these are "
-        "neither read nor written): q and out have n_q rows, k and v as well, and n_k is not looked at. Their rows "
-        "of out are causal attention over all tokens so far, which the state remembers then; what %s_forward gives "
-        "for a whole sequence, whatever the calls it is cut into.%s%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
-        "anything has changed; or as forward does. */\n",
+        "/* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be "
+        "0.\n"
+        "   q, k, v and out have n_q rows. Rows after the first lengths[b] are neither read nor written. n_k is "
+        "ignored.\n"
+        "   A row of out is causal attention over all tokens of its sequence so far: the row that %s_forward\n"
+        "   computes for the whole sequence, however the sequence is divided into calls. The state then contains the\n"
+        "   new tokens.\n%s%s   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of "
+        "forward. */\n",
         name, without_rows(p),
-        emit_param_of_ids(p->arrays) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
+        emit_param_of_ids(p->arrays)
+            ? "   The ids are [B, problem->capacity]: one for every position of a sequence, not only for new tokens.\n"
+            : "");
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "
              "*workspace);\n",
              name, name, emit_array_arguments(arena, p->arrays, ENTRY_FORWARD));
     text_add(out,
-             "/* Returns the number of tokens of a sequence "
-             "so far. */\nint64_t %s_state_length(const struct attn_problem *problem, "
-             "const void *state, int64_t sequence);\n",
+             "/* Returns the length of a sequence so far: the position of its next token. */\n"
+             "int64_t %s_state_length(const struct attn_problem *problem, const void *state, int64_t sequence);\n",
              name);
     text_add(out,
-             "/* Returns the minimum length, other than 0, to which the sequence "
-             "can be truncated. */\nint64_t %s_state_min_length(const "
-             "struct attn_problem *problem, const void *state, int64_t sequence);\n",
+             "/* Returns the minimum length to which the sequence can be truncated. It can always be emptied, too. */\n"
+             "int64_t %s_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence);\n",
              name);
     text_add(
         out,
-        "/* Removes tokens from `length` on. Returns ATTN_ELENGTH if there are fewer, or if the state cannot go back "
-        "so far. */\nint %s_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, "
-        "int64_t length);\n",
+        "/* Truncates a sequence to `length`. Returns ATTN_ELENGTH if the sequence is shorter, or if `length` is "
+        "below\n"
+        "   %s_state_min_length and the result is not empty. */\n"
+        "int %s_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);\n",
+        name, name);
+    text_add(
+        out,
+        "/* Copies a sequence of the state `from` over a sequence of the state `to`, which may be the same state.\n"
+        "   Both states must be of this problem. */\n"
+        "int %s_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from, "
+        "int64_t from_sequence);\n",
         name);
-    text_add(out,
-             "/* Copies a sequence of the state `from` to a sequence of `to`. These "
-             "are states of the same problem, or one state. */\nint "
-             "%s_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from, "
-             "int64_t from_sequence);\n",
-             name);
-    const char *folds = "Returns ATTN_EFOLD: this kernel's states cannot be joined";
+    const char *folds = "Returns ATTN_EFOLD: states of this kernel cannot be joined";
     if (p->folds)
         folds = arena_printf(
             arena,
-            "Each sequence of `left` becomes its tokens followed by those of the same sequence of `right`, which "
-            "begins at "
-            "position 0%s or, by problem->start of its %s_state_init, where that of `left` ends%s; else ATTN_ELENGTH. "
-            "With "
-            "%lld tokens or more that are not summed yet, ATTN_ECAPACITY. After an error nothing has changed",
-            p->moves ? "" : " (while it has not summed any)", name,
-            p->any_order ? "" : ", and that of `left` has no tokens that are not summed if `right` has summed any",
+            "Appends each sequence of `right` to the same sequence of `left`. After an error, both are unchanged.\n"
+            "   The sequence of `right` must begin at position 0%s,\n"
+            "   or where the sequence of `left` ends (see %s_state_init).\n%s"
+            "   Otherwise returns ATTN_ELENGTH. Returns ATTN_ECAPACITY if the sums would lack %lld or more tokens",
+            p->moves ? "" : " and have no tokens in its sums", name,
+            p->any_order ? "" : "   If its sums have tokens, the sums of `left` must have all tokens of `left`.\n",
             (long long)emit_state_rows(0, 0, p->extend[0].c->state.chunk, true));
     text_add(out, "/* %s. */\nint %s_state_fold(const struct attn_problem *problem, void *left, const void *right);\n",
              folds, name);
@@ -148,7 +156,8 @@ void emit_header(const struct emission *p, const char *command, struct text *out
              emit_array_shapes(c->graph->module->arena, p->arrays), dtype_name(c->spec->dtype));
     text_add(out, "   The last query is at the position of the last key. The result of a query that sees no key is 0.");
     if (c->spec->max_length)
-        text_add(out, "\n   n_q and n_k are %lld at most, else it is ATTN_ELENGTH.", (long long)c->spec->max_length);
+        text_add(out, "\n   n_q and n_k are at most %lld; for more, functions return ATTN_ELENGTH.",
+                 (long long)c->spec->max_length);
     text_add(out, " */\n");
     text_add(out, "#ifndef %s\n#define %s\n\n", guard, guard);
     if (p->standalone)
@@ -160,24 +169,26 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     text_add(out,
              "\n/* Returns the bytes of `storage` that %s_params_init needs "
              "for the random arrays%s. */\nsize_t %s_params_size(void);\n",
-             name, emit_has_random(p->arrays) ? ", to be aligned to 64" : "", name);
-    text_add(out, "/* Makes the random arrays in `storage`. Learned arrays become NULL, and the caller sets them. "
-                  "Returns 0 or a negative ATTN_E… */\n");
+             name, emit_has_random(p->arrays) ? ". It must be aligned to 64" : "", name);
+    text_add(out, "/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them "
+                  "before other calls.\n"
+                  "   Returns 0 or a negative ATTN_E… */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
-    text_add(out,
-             "/* Returns the bytes of workspace, aligned to 64, for a problem%s; they depend on the threads%s.\n"
-             "   With threads = 0 they serve one for each processor, or OpenMP's default if that is more, and _forward "
-             "takes no\n"
-             "   more than they serve, whatever OpenMP is set to by then. Put them into problem->workspace_bytes, and "
-             "_forward\n"
-             "   checks that they are enough. Returns 0 for NULL. */\n",
-             emit_by_length(p->version, p->versions) ? " and every one with fewer keys" : "",
-             emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
+    text_add(
+        out,
+        "/* Returns the bytes of the workspace for a problem%s. It must be aligned to 64.\n"
+        "   The number depends on problem->threads%s. With threads = 0 the workspace serves one thread\n"
+        "   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,\n"
+        "   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that "
+        "_forward\n"
+        "   can check it. Returns 0 for NULL. */\n",
+        emit_by_length(p->version, p->versions) ? ", and for all problems with fewer keys" : "",
+        emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out,
-             "/* Returns 0 or a negative ATTN_E…; %s. Allocates nothing; the result does not depend on the number of "
-             "threads. */\n",
-             p->standalone ? "enum attn_error above says what each means" : "attn_strerror explains");
+             "/* Computes out. Returns 0 or a negative ATTN_E… (see %s).\n"
+             "   Allocates no memory. The result does not depend on the number of threads. */\n",
+             p->standalone ? "enum attn_error" : "attn_strerror");
     text_add(
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n",

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* Returns the number of keys from which on the last target always runs the linear form. Returns 0 if it never or always
-   does. */
+/* Returns the number of keys from which on the last target always runs the linear form. Returns 0 if the target always
+   runs it, or never. */
 static int64_t linear_from(const struct emitted_file *e)
 {
     int64_t from = 0;
@@ -246,7 +246,7 @@ static void contents(const struct emitted_file *e, struct text *out)
         if (first) text_add(out, "%s     %-10s ", k ? "\n" : "", e->c[k]->target->name);
         text_add(out, "%s%s", first ? "" : ", ", emit_function(e->c[k], emit_form(e->c[k])));
     }
-    text_add(out, "\n     %-10s struct version, which this machine runs\n     %-10s %s_workspace, %s_forward", "choice",
+    text_add(out, "\n     %-10s the version that this machine runs\n     %-10s %s_workspace, %s_forward", "choice",
              "interface", name, name);
     if (e->p->parts) text_add(out, ", %s_backward", name);
     if (e->p->spec->emit & EMIT_DECODE) text_add(out, ", %s_extend", name);
@@ -272,18 +272,19 @@ static void algorithm(const struct emitted_file *e, struct text *out)
         text_add(out,
                  "   For few queries each lane holds one key. The queries of all heads that share keys are the rows of "
                  "one tile, so each key is read once.\n"
-                 "   Threads share the chunks of keys, whose sums are added in their order.\n");
+                 "   The chunks of keys are divided among the threads. Their sums are added in the order of the "
+                 "chunks.\n");
     while (linear < e->compilations && !c[linear]->separated.features) linear++;
     if (linear < e->compilations)
         text_add(out,
-                 "   Linear%s: the weight is an inner product of %lld features. The state, their sum over keys, has "
-                 "%lld x %lld numbers.\n",
+                 "   Linear%s: the weight is an inner product of %lld features. The state is a sum over keys of %lld x "
+                 "%lld numbers.\n",
                  from ? arena_printf(arena, " from %lld keys on", (long long)from) : "",
                  (long long)c[linear]->separated.features, (long long)c[linear]->separated.features,
                  (long long)spec->value_dim + 1);
     for (int k = 0; k < e->compilations; k++) {
         if (!program_is_forward(&c[k]->program)) continue;
-        text_add(out, "     %-10s %-9s%s%s tiles of %s; %lld bytes of workspace a thread", c[k]->target->name,
+        text_add(out, "     %-10s %-9s%s%s tiles of %s; %lld bytes of workspace per thread", c[k]->target->name,
                  compilation_form(c[k]), compilation_products(c[k]), loops_paired(c[k]->loops) ? "," : "",
                  compilation_tiles(arena, c[k]), (long long)loops_bytes(c[k]->loops));
         if (spec->schedules > 1) lengths_of(e, c[k], out);

@@ -194,9 +194,9 @@ static const char *extreme(struct emitter *x, const struct expr *e, const char *
     return has ? a : arena_printf(arena, "%s(%s, %s)", function, a, b);
 }
 
-/* Returns e with the ends of current ranges that hold a single index written as that index, so that terms that cancel
-   and comparisons of equal terms are simplified. Ids and drawn blocks stay as they are, because they are found by
-   pointer; their operands are settled when they are printed. */
+/* Returns e with LO and HI replaced by i and i + 1 if the current range is a single index i. So more terms cancel and
+   more comparisons are known. Ids and drawn blocks stay as they are, because they are found by pointer. Their operands
+   are settled when they are printed. */
 static const struct expr *settled(struct emitter *x, const struct expr *e)
 {
     if (e->op == EXPR_LO || e->op == EXPR_HI) {
@@ -215,8 +215,8 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
     return changed ? expr_make(x->m, e->op, arg[0], arg[1], arg[2]) : e;
 }
 
-/* Returns C for an expression that `settled` returned. The ends of a current range without variables are then those of
-   an axis of rows, whose range is the whole axis. */
+/* Returns C for an expression that `settled` returned. If a current range in it has no variables for its ends, the axis
+   is SIZE_ROWS, and the range is the whole axis. */
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner)
 {
     struct arena *arena = x->m->arena;

@@ -166,8 +166,8 @@ void emit_region(struct emitter *x, const struct expr *region, int lane, const c
     nest_free(n);
 }
 
-/* Returns how many outer loops over rows surround the accumulator of a sum or maximum, if it can stay in a register.
-   All axes of the result must then be outside the axes that are summed. Returns -1 if they are not, or for FOLD_SET. */
+/* The accumulator of a sum or maximum can stay in a register if the loops over rows of the result are outside the loops
+   over summed axes. Returns the number of the outer loops. Returns -1 for any other order of loops, or for FOLD_SET. */
 static int kept_outside(const struct stmt *s, const struct assign *a)
 {
     if (a->to.rank >= s->rank || a->fold == FOLD_SET) return -1;

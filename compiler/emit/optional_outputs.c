@@ -1,6 +1,6 @@
 /* This file finds, for each statement, the outputs that depend on its results. Some outputs are optional: gradients,
-   and numbers that forward saves. If a statement serves only optional outputs, it runs only for a caller that wants
-   any of them. */
+   and numbers that forward saves. If only optional outputs depend on a statement, it runs only if the caller wants one
+   of these outputs. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"

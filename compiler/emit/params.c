@@ -55,12 +55,11 @@ void emit_gradients_struct(const struct emission *p, struct text *out)
 {
     struct text list = {0};
     const bool any = members(p, PLACE_GRADIENTS, "", &list);
-    text_add(out,
-             "\n/* The arrays for gradients with respect to learned parameters. A gradient that is NULL is not "
-             "computed. */\nstruct "
-             "%s_gradients {\n%s};\n",
-             p->spec->name,
-             any ? list.data : "    int none; /* this variant has no learned parameters: pass NULL */\n");
+    text_add(
+        out,
+        "\n/* The arrays for gradients with respect to learned parameters. NULL: the gradient is not computed. */\n"
+        "struct %s_gradients {\n%s};\n",
+        p->spec->name, any ? list.data : "    int none; /* this variant has no learned parameters: pass NULL */\n");
     text_free(&list);
 }
 

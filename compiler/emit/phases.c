@@ -81,8 +81,8 @@ static void share_phase(const struct emitter *x, const struct phase *p, bool syn
 }
 
 /* Prints the run of a phase on the segment of one thread. A phase over chunks processes the chunks of the segment. A
-   fold processes one group of the states' elements after the other, and waits until the segment before has folded the
-   group. */
+   fold processes the elements of the states group by group. It first waits until the previous segment has folded the
+   same group. */
 static void segment_phase(struct emitter *x, const struct phase *p, int first_group, int groups, struct text *lead)
 {
     struct template_names t = names_of(x, p);
@@ -121,7 +121,7 @@ static void phase_of_few(struct emitter *x, const struct chain *heads, const str
 {
     const struct stmt *queries = window->body;
     while (queries->next) queries = queries->next;
-    phase(x, heads, queries, lanes, "As the function of this name for more queries, but with a short tile.", out);
+    phase(x, heads, queries, lanes, "Like the same function for more queries, but with a short tile.", out);
 }
 
 /* Returns the template names that all loops over chunks use. */
@@ -201,15 +201,18 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     for (const struct stmt *t = s->body; t; t = t->next) {
         const bool of_chunks = t->axis == s->axis, first_of_all = t == s->body;
         const struct stmt *const next = t->next ? t->next : s->body;
-        p = phase(x, heads, t,
-                  first_of_all ? summed
-                  : of_chunks  ? lanes
-                               : numbered(x, "fold", fold),
-                  first_of_all ? arena_printf(arena, "Sums the %s of a chunk, from zero, into its slot.", summed)
-                  : of_chunks  ? arena_printf(arena, "The %s of a chunk: reads the state %s the chunk, and its own %s.",
-                                              lanes, after ? "after" : "before", summed)
-                               : "Folds the slots of some chunks, in order, into some elements of the states.",
-                  out);
+        p = phase(
+            x, heads, t,
+            first_of_all ? summed
+            : of_chunks  ? lanes
+                         : numbered(x, "fold", fold),
+            first_of_all ? arena_printf(arena, "Sums the %s of a chunk, from zero, into its slot.", summed)
+            : of_chunks
+                ? arena_printf(arena,
+                               "Processes the %s of a chunk: reads the state %s the chunk, and the %s in the chunk.",
+                               lanes, after ? "after" : "before", summed)
+                : "Folds the slots of the current chunks, in order, for some elements of the states.",
+            out);
         if (skips)
             share_phase(x, &p, next->axis != t->axis, body);
         else
@@ -269,15 +272,16 @@ static void phases(struct emitter *x, struct text *out)
             windows = true;
             window_of(x, &heads, s, after, lead, out);
         } else if (!windows)
-            other_phase(x, &heads, s, numbered(x, "begin", begins++),
-                        arena_printf(arena, "Sets the states to those of no %s.", after ? "queries" : "keys"),
-                        x->l->kept > 0, lead, out);
+            other_phase(
+                x, &heads, s, numbered(x, "begin", begins++),
+                arena_printf(arena, "Initialises the states: they contain no %s yet.", after ? "queries" : "keys"),
+                x->l->kept > 0, lead, out);
         else if (x->m->axis[s->axis].source == SIZE_CONSTANT)
             other_phase(x, &heads, s, numbered(x, "leave", leaving++), "Stores sums over the rows of the head.", false,
                         lead, out);
         else
-            other_phase(x, &heads, s, lanes, arena_printf(arena, "A tile of %s: reads the states.", lanes), false, lead,
-                        out);
+            other_phase(x, &heads, s, lanes, arena_printf(arena, "Processes a tile of %s: reads the states.", lanes),
+                        false, lead, out);
     }
     task_piece(&no_names, "HEAD", out);
     x->out = lead;
@@ -307,7 +311,8 @@ void emit_tasks(struct emitter *x, struct text *out)
     emit_statements(x, heads.body);
     struct template_names t = {.arena = x->m->arena};
     template_set(&t, "WHAT",
-                 program_adds_totals(&x->c->program)     ? "the total of what the slices of rows have left"
+                 program_adds_totals(&x->c->program)
+                     ? "the totals of the partial sums that the slices of rows have stored"
                  : program_folds_states(&x->c->program)  ? "adds the sums of one head to those of another state"
                  : program_prepares_keys(&x->c->program) ? "prepares a tile of keys of one head for a state"
                  : emit_units_of(x->l)                   ? "one slice of the rows of all batches and heads"

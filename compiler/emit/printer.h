@@ -3,8 +3,8 @@
    - current range of an axis: the indices of the innermost loop over the axis, for example i0 <= i < i1 for a tile of
      queries i.
    - task: the work of one call of an emitted function. It is a tile of queries or keys, a slice of rows, or a head.
-   - slice: the rows (queries) of all batches and heads, or of one head, are divided into slices. Identifiers and
-     SIZE_UNITS call a slice a unit.
+   - slice: one of the equal parts into which the rows (queries) of all batches and heads, or of one head, are divided.
+     Identifiers and SIZE_UNITS call a slice a unit.
    - phase: an emitted function for one parallel loop inside a head. The threads on a head run its phases in turn.
    - slot: the memory for the state of one chunk. A segment is a range of chunks that one thread processes.
    - member: one of the query heads that share a key/value head.
@@ -53,16 +53,16 @@ struct emitter {
     struct product_function **products; /* the list of product functions, shared by compilations with one suffix */
     bool compensated;                   /* some sum is compensated (Kahan) */
     int64_t unit_depth;                 /* the maximum number of terms of a unit_dot whose rows may need padding */
-    int64_t region_keys, region_pairs;  /* the maximum number of terms of products over a region: of reals, of pairs */
+    int64_t region_keys, region_pairs;  /* the maximum number of terms of a product over a region, of reals or pairs */
     int64_t along_terms;                /* the maximum number of terms of a dot_along */
     int64_t fetched_lanes;              /* the maximum number of lanes of a dot_fetched */
     struct text *out;
     int indent, temporaries;
-    bool task_axis[MAX_AXES]; /* axes of which a task has a single index */
+    bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
     int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
     bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops split into tiles */
     bool cut[MAX_AXES];       /* constant axes whose current range is only a part: f0 <= f < f1 */
-    bool phases;              /* the functions are phases, whose memory is in struct part; else in `work` */
+    bool phases;              /* the functions are phases and find their memory in struct part; else in `work` */
     bool in_window;           /* the current range of the chunk axis is several chunks, not one */
     int drawns;               /* the number of random draws whose lists are declared */
     const struct expr *drawn[MAX_DRAWN];
@@ -91,8 +91,8 @@ bool emit_in_phases(const struct loops *l);
 /* Returns the number of queries, or keys, of a task. Returns 0 if a task is a whole key/value head, and -1 if a task is
    a whole query head. */
 int64_t emit_tasks_of(const struct loops *l);
-/* Returns the number of slices if a task covers rows of all batches: 1 if these rows are not divided into slices.
-   Returns 0 for all other tasks. If heads have separate slices, the number is for one head. */
+/* For tasks that cover rows of all batches: returns the number of slices, or 1 if the rows are not divided. If each
+   head has separate slices, the number is for one head. Returns 0 for all other tasks. */
 int64_t emit_units_of(const struct loops *l);
 /* Returns whether the tasks are tiles of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
@@ -105,8 +105,8 @@ int64_t emit_tasks_apart(const struct loops *l);
    (optional_outputs.c) */
 bool emit_is_wanted(const struct emitter *x, const struct array *a);
 const char *emit_condition(struct emitter *x, const struct stmt *s);
-/* Returns the entry of the kernel's table for a parameter with a row for each token, whose rows have strides like those
-   of inputs. Returns NULL for any other array. (address.c) */
+/* Returns the entry in the kernel's table if the array is a parameter with a row for each token. The rows have strides
+   in struct call, as rows of inputs have. Returns NULL for any other array. (address.c) */
 const struct kernel_array *emit_param_of_rows(const struct emitter *x, const struct array *a);
 /* Returns whether an array has elements for each query head, not only for each key/value head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
@@ -151,7 +151,7 @@ const char *emit_end(const struct emitter *x, int axis);
 /* Opens the C loops for a FOR over tiles of queries or keys, and returns their number. The innermost loop is over the
    tiles. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
-/* Returns the name of the memory that holds the tiles of an array for all ranges of a block. (address.c) */
+/* Returns the name of the memory of a held array: a tile that is stored for every range of a block. (address.c) */
 const char *emit_held(const struct emitter *x, const struct array *a);
 /* Returns C that tests whether the current range is partly outside the union of the statement's ranges.
    emit_drawn_lists declares the lists of random draws that a loop needs: before the loop, or in its body if `inside` is
@@ -219,7 +219,7 @@ bool emit_by_length(const struct version *v, int versions);
    - apart: the neighbouring queries of a task are more than 1 position apart. */
 bool emit_any_paired(const struct compilation *const *c, int compilations);
 bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations);
-enum { FOLD_GROUPS = 16 }; /* groups of elements of the states; threads fold into each group in order */
+enum { FOLD_GROUPS = 16 }; /* the elements of the states are divided into groups; threads fold each group in order */
 bool emit_any_in_phases(const struct compilation *const *c, int compilations);
 bool emit_any_waits(const struct compilation *const *c, int compilations);
 bool emit_any_in_order(const struct compilation *const *c, int compilations);

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Returns the vectors of a register block: at most x->vectors, and a divisor of the vectors of a row of `to`. */
+/* Returns the number of vectors in a row of a register block: the largest divisor of the vectors in a row of `to` that
+   is at most x->vectors. */
 static int block_vectors(const struct emitter *x, const struct ref *to)
 {
     const int64_t vectors = emit_most_lanes(x, to) / x->lanes;

@@ -87,7 +87,7 @@ const char *emit_outside(struct emitter *x, const struct stmt *s)
     return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
 }
 
-/* Returns whether the ranges of an IF depend on the current range of the axis that they divide. */
+/* Returns whether the ranges of an IF depend on the current range of the axis that they are ranges of. */
 static bool uses_own(const struct emitter *x, const struct stmt *s)
 {
     bool uses = false;
@@ -188,8 +188,8 @@ static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
     return asks;
 }
 
-/* Opens the loop over the tiles of a block. The variables i0 and i1 of a tile hide those of the block. An array that
-   holds a tile for every range of the block gets a pointer to its current tile. */
+/* Opens the loop over the tiles of a block. The variables i0 and i1 of a tile shadow the variables of the block. For
+   each held array (a tile stored for every range of the block), declares a pointer to the current tile. */
 static int block_loop(struct emitter *x, const struct stmt *s)
 {
     const char *a = x->m->axis[s->axis].name;

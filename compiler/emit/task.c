@@ -105,7 +105,8 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
     return arena_printf(arena, g ? "call->%s%s + %s * %s.head" : "call->%s%s", name, made, head, strides);
 }
 
-/* Returns C for the address of an array at the indices b, g and m, as far as the task has a single one of each. */
+/* Returns C for the address of an array at the task's indices b, g and m. An index is left out if the task loops over
+   its axis. */
 static const char *address_of(struct emitter *x, const struct array *a)
 {
     struct arena *arena = x->m->arena;

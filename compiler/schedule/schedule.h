@@ -18,14 +18,15 @@ enum program_kind {
     PROGRAM_FORWARD_SAVING, /* forward, and stores the saved rows */
     PROGRAM_SAVED_ROWS,     /* computes only the saved rows, for a call of backward without them */
     PROGRAM_ROW_SUMS,       /* sums over the elements of each row of `dout`, which several gradients need */
-    PROGRAM_GRADIENTS,      /* gradients from saved rows and row sums. Of a gradient that is a sum over all rows, only
+    PROGRAM_GRADIENTS,      /* gradients from saved rows and row sums. A gradient that is a sum over all rows is left as
                                one partial sum for each slice of the rows (pass/differentiate/total.c) */
     PROGRAM_TOTALS,         /* adds these partial sums, and computes the gradients that depend on the totals */
     PROGRAM_FROM_SUMS,      /* computes gradients from sums that a PROGRAM_GRADIENTS stored in the workspace */
-    PROGRAM_UNSAVED,        /* computes all gradients from the inputs and `dout`, without saved rows */
+    PROGRAM_UNSAVED,        /* all gradients from the inputs and `dout`, without saved rows. `attnc check` interprets
+                               the graph; no C is generated */
     PROGRAM_EXTEND,         /* forward for new tokens; the caller's state has the sums over all full chunks of keys */
-    PROGRAM_FOLD_STATES,    /* adds a second state to the caller's state; its size of the key axis is the number of keys
-                               in the second state */
+    PROGRAM_FOLD_STATES,    /* adds a second state to the caller's state; n_k is the number of keys in the second
+                               state */
     PROGRAM_QUERY_PREPARED, /* forward with the keys of a state, which are prepared (normalised, rotated, …) already */
     PROGRAM_PREPARE_KEYS    /* prepares new keys for storage in a state */
 };
@@ -47,10 +48,10 @@ bool program_saves_rows(const struct program *p); /* is PROGRAM_FORWARD_SAVING *
 bool program_sums_rows(const struct program *p);
 bool program_is_backward(const struct program *p);          /* computes gradients, or a step towards them */
 bool program_is_differentiated(const struct program *p);    /* computes gradients, or saves rows for gradients */
-bool program_outputs_gradients(const struct program *p);    /* outputs gradients, of which a caller may want a part */
-bool program_has_weight_gradients(const struct program *p); /* differentiates the weight of each query and key */
+bool program_outputs_gradients(const struct program *p);    /* outputs gradients; the caller may request only some */
+bool program_has_weight_gradients(const struct program *p); /* differentiates the weight of a query and a key */
 bool program_reads_saved(const struct program *p);          /* reads saved rows: is PROGRAM_GRADIENTS */
-bool program_recomputes_saved(const struct program *p);     /* runs only in calls without saved rows */
+bool program_recomputes_saved(const struct program *p);     /* is PROGRAM_SAVED_ROWS */
 bool program_sums_dout(const struct program *p);            /* is PROGRAM_ROW_SUMS */
 bool program_adds_totals(const struct program *p);          /* is PROGRAM_TOTALS */
 bool program_takes_sums(const struct program *p);           /* is PROGRAM_FROM_SUMS */
@@ -64,9 +65,8 @@ bool program_prepares_keys(const struct program *p);        /* is PROGRAM_PREPAR
 const char *program_function(const struct program *p);
 
 /* Limits:
-   - A call has few queries if a head has at most MAX_FEW_QUERIES queries, and the query heads that read one key/value
-     head have at most MAX_FEW_ROWS queries together.
-   - A PROGRAM_EXTEND with short tiles serves calls with at most FEW_TOKENS tokens. */
+   - A call has few queries if n_q <= MAX_FEW_QUERIES and heads / kv_heads * n_q <= MAX_FEW_ROWS.
+   - A PROGRAM_EXTEND with short tiles runs in calls with at most FEW_TOKENS tokens. */
 enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, FEW_TOKENS = 16 };
 
 /* ---- results of passes, for later passes and emission; each is a property in pass/pipeline.def ---- */
@@ -74,7 +74,7 @@ enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, FEW_TOKENS = 16 };
 /* The linear form that the separate pass found. */
 struct separated_form {
     int64_t features;   /* the number of features of a key; 0: the spec has no linear form */
-    int64_t reach;      /* a query's state has the keys of this many chunks before its own chunk; 0: of all chunks */
+    int64_t reach;      /* a query's state sums the keys of the last `reach` chunks before its chunk; 0: all earlier */
     bool chunk_is_free; /* the compiler chooses the length of a chunk; neither `block` nor the mask sets it */
     bool early_chunks;  /* a query may read the state of a chunk before the chunk that contains its position */
     double near_keys;   /* the average number of keys that a query attends to directly, not through the state */
@@ -98,7 +98,7 @@ struct tiling {
    it has compiled the programs of all targets. */
 struct state_layout {
     int64_t chunk;     /* the state has sums over full chunks of this many keys; 0: it has keys and values, no sums */
-    bool slot_is_kept; /* kept sums have the layout of a slot, so queries read them in place, without a copy */
+    bool slot_is_kept; /* the state's sums have the layout of a slot, so queries read them in place, without a copy */
     const struct compilation *few_tokens; /* the same program with short tiles; NULL: there is none */
     int64_t read_first, read_back;        /* the state stores the first `read_first` and the last `read_back` keys of a
                                              sequence; read_back < 0: all keys */
@@ -188,14 +188,15 @@ enum {
 
 /* Inserts a value in ascending order. Does nothing if the knob has the value already, or MAX_KNOB_VALUES values. */
 void knob_add_value(struct tune_knob *knob, int64_t value);
-/* Replaces the values by `by_default`, which becomes the default, and the `count` numbers of `value`. */
+/* Replaces the values by `by_default` and the `count` numbers in `value`. `by_default` becomes the default. */
 void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value);
 
 enum { DEFAULT_ROWS = 6 };
 
 /* The maximum number of vectors in a register block with this number of rows. */
 int schedule_max_vectors(const struct target *t, int64_t rows);
-/* The register block that the schedule sets, reduced to the registers of the target. `s` NULL: the default block. */
+/* The register block that the schedule sets, made smaller if the target has too few registers for it. `s` NULL: the
+   default block. */
 struct register_block schedule_block(const struct target *t, const struct schedule *s);
 
 #endif

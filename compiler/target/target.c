@@ -49,8 +49,8 @@ static int row_of(const struct target *t)
 
 /* ---- this machine ---- */
 
-/* Tests the conditions of the target and of its features on this machine. Only the condition `faster` of the last
-   feature counts: it compares the version with the version without this feature. */
+/* Tests on this machine the conditions `supported` of the target and of all its features, and the condition `faster` of
+   the last feature. That condition compares the version with the version that lacks only this feature. */
 bool target_runs(const struct target *t)
 {
     /* The table again, with the conditions evaluated: "" if the condition holds here, else NULL. */

@@ -52,7 +52,7 @@ struct target {
 /* The target without features. "native" is the most capable target that runs here, with this machine's cache sizes.
    NULL: there is no target with this name. */
 const struct target *target_find(const char *name);
-bool target_runs(const struct target *t); /* whether this machine can run it, and no less capable version is faster */
+bool target_runs(const struct target *t); /* whether this machine can run it, faster than less capable versions */
 bool target_has(const struct target *t, enum target_feature feature);
 /* Sets `version` to the versions that a spec of this dtype is compiled for, the most capable first and the target
    without features last. Returns the number of versions. */

@@ -12,7 +12,7 @@ struct version {
 #endif
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
-    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, and per token; one is 0 */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
 #if BACKWARD
     int of_keys; /* a task is a tile of keys */
     int saves;   /* forward stores for each query the values that backward needs */
@@ -323,7 +323,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
     int64_t tasks = p->batch * heads;
 #if FAR_QUERIES
-    /* a task has every `apart`-th query of this number of positions, so `apart` tasks cover them */
+    /* `apart` tasks cover `far` positions; each task has every `apart`-th query of them */
     const int64_t far = this->tile * this->apart;
     tasks *= far > 0 ? (positions + far - 1) / far * this->apart : 1;
 #else

@@ -39,7 +39,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
 #endif
 #endif
 #if READ_FIRST
-    int64_t dropped; /* the state has the sequence's first keys and its last keys; this number between them is gone */
+    int64_t dropped; /* the number of keys between the first and the last keys of the state, which it does not store */
 #endif
 #if IN_ORDER
     /* progress[head][1 + tile]: the tile has added to all positions before this one. progress[head][0] is INT64_MAX, so
@@ -54,7 +54,7 @@ INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 #if SIZES
-/* Sizes in bytes that cannot overflow: bytes_times and bytes_plus return SIZE_MAX instead, and for negative sizes. */
+/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
     size_t product;
@@ -109,7 +109,7 @@ enum { NUMBERS_OF_LINE = 8 };
 struct part { /* one thread's share of the work on a head */
     int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
     int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
-    int64_t *folded, segments; /* for each group, the segments that were added to it; the segments of earlier heads */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
     unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
     const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
 };
@@ -123,8 +123,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are added to a group of elements in order: await_segment waits until all segments before `segment` have been
-   added, and pass_segment says that `segment` has. */
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -135,7 +135,7 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits until all threads on the head have called it. */
+/* Waits until all threads on the head have called this function. */
 INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
@@ -197,7 +197,8 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     }
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
-/* Returns the id at position x of n. A position before 0 has the id INT64_MIN; from n on any id will do. */
+/* Returns the id at position x of n. A position before 0 has the id INT64_MIN. A position after the last has the last
+   id; lanes with such positions are not used. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = min(x, n - 1);

@@ -275,8 +275,8 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 }
 #endif
 
-/* block_T with smaller rounding errors, which grow with the number of terms. If update is 0 and there are more than
-   2 * span terms, each `span` terms are summed in registers and then added to c. */
+/* block_T in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t span, const IN *a,
     int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)

@@ -12,13 +12,13 @@ struct state_header {
     char name[64]; /* the name of the kernel */
     uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
-    int64_t rows, read_back, chunk, kept; /* rows per sequence that fit; see first_needed; see struct version */
+    int64_t rows, read_back, chunk, kept; /* rows: that fit per sequence; chunk, kept: as in struct version */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
 struct sequence { /* the members are positions */
-    int64_t length, first; /* the position after the last token; the first position whose row is stored, or, if the
-                              state always keeps the first rows, the number of rows that were dropped after them */
+    int64_t length, first; /* length: after the last token. first: the first position whose row is stored. If the state
+                              always keeps the first rows: the number of rows dropped after them */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
@@ -130,8 +130,8 @@ static size_t bytes_of_prepared(void)
 }
 
 #endif
-/* Returns the largest s->first that later tokens allow. They read the rows of keys that are not in the sums, some rows
-   before those keys (read_back), and the rows that the state always keeps. */
+/* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
+   READ_BACK rows before those keys, and the first rows if the state always keeps them. */
 static int64_t first_needed(const struct sequence *s)
 {
 #if BY_CAPACITY
@@ -434,8 +434,8 @@ static int fold_error(const struct sequence *left, const struct sequence *right,
     return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
 }
 
-/* Appends sequence b of the state `from` to that of `to`: adds its sums, and copies its rows that are not in its sums
-   after the rows of `to`. */
+/* Appends sequence b of the state `from` to sequence b of the state `to`. Adds its sums, and copies the rows that are
+   not in its sums after the rows of `to`. */
 static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
     const struct places *from, int64_t b)
 {
@@ -485,7 +485,7 @@ int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *
 #endif
 }
 
-/* ==== tokens after those that there are ==== */
+/* ==== appending tokens ==== */
 
 size_t SPEC_extend_workspace(const struct attn_problem *problem)
 {
@@ -529,7 +529,7 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
 
 #endif
 /* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
-   equally many sums, so one call of the kernel computes them all. */
+   equally many tokens in their sums, so one call of the kernel computes them all. */
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 {
