@@ -424,8 +424,8 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
@@ -1156,7 +1156,7 @@ TARGET_v4 static void linear_elu_decode_extend_v4(const struct call *call, int64
             linear_elu_decode_extend_begin_v4(call, task, part, iteration);
         synchronise(part);
     }
-    if (call->p.n_k - call->summed < 16) { /* fewer keys than a chunk follow the sums, which do not change yet */
+    if (call->p.n_k - call->summed < 16) { /* no chunk is complete, so the sums do not change in this call */
         unsigned char *const slots = part->slots;
         part->slots = call->kept + task * 2176;
         part->chunk0 = call->summed / 16;
@@ -1465,8 +1465,8 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
@@ -2241,7 +2241,7 @@ TARGET_v3 static void linear_elu_decode_extend_v3(const struct call *call, int64
             linear_elu_decode_extend_begin_v3(call, task, part, iteration);
         synchronise(part);
     }
-    if (call->p.n_k - call->summed < 16) { /* fewer keys than a chunk follow the sums, which do not change yet */
+    if (call->p.n_k - call->summed < 16) { /* no chunk is complete, so the sums do not change in this call */
         unsigned char *const slots = part->slots;
         part->slots = call->kept + task * 2176;
         part->chunk0 = call->summed / 16;
@@ -2542,8 +2542,8 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
@@ -3315,7 +3315,7 @@ static void linear_elu_decode_extend_any(const struct call *call, int64_t task, 
             linear_elu_decode_extend_begin_any(call, task, part, iteration);
         synchronise(part);
     }
-    if (call->p.n_k - call->summed < 16) { /* fewer keys than a chunk follow the sums, which do not change yet */
+    if (call->p.n_k - call->summed < 16) { /* no chunk is complete, so the sums do not change in this call */
         unsigned char *const slots = part->slots;
         part->slots = call->kept + task * 2176;
         part->chunk0 = call->summed / 16;
@@ -3380,7 +3380,7 @@ struct version {
     int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
     size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
-    int64_t chunk; /* the sums of a state grow by this number of keys at a time */
+    int64_t chunk; /* this number of keys at a time is added to the sums of a state */
     size_t kept; /* bytes of the sums of one head */
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
     size_t join_work;                                            /* bytes of workspace for `join` */

@@ -512,8 +512,8 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
@@ -1535,8 +1535,8 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
@@ -2544,8 +2544,8 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;

@@ -654,8 +654,8 @@ TARGET_v4bf16amx APART void narrow_v4bf16amx(int64_t lanes, int64_t rows, int64_
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v4bf16amx INLINE int64_t lanes_in_blocks_v4bf16amx(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
@@ -1945,8 +1945,8 @@ TARGET_v4bf16 APART void narrow_v4bf16(int64_t lanes, int64_t rows, int64_t step
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v4bf16 INLINE int64_t lanes_in_blocks_v4bf16(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
@@ -2198,8 +2198,8 @@ TARGET_v4bf16 APART void narrow_paired_v4bf16(int64_t lanes, int64_t rows, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v4bf16 INLINE int64_t lanes_in_blocks_paired_v4bf16(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
@@ -3160,8 +3160,8 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
@@ -4231,8 +4231,8 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
@@ -5279,8 +5279,8 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;

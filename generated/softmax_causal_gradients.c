@@ -90,8 +90,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *sum_0; /* [B,H,n_q,16], or NULL */
-    /* progress[head][1 + tile]: the tile has added to all positions before this one. progress[head][0] is INT64_MAX, so
-       the first tile waits for nothing. NULL: one thread computes all tiles of a head in order. */
+    /* progress[head][1 + tile]: the tile has added to all positions before this number. progress[head][0] is INT64_MAX,
+       so the first tile does not wait. NULL: one thread computes all tiles of a head in order. */
     int64_t *progress, tiles;
 };
 
@@ -559,8 +559,8 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 16;
@@ -1993,8 +1993,8 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 8;
@@ -3425,8 +3425,8 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * 4;
@@ -4887,7 +4887,7 @@ static size_t part_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
-/* Returns the bytes of the sums over keys, which have a row for each query. */
+/* Returns the bytes of the shared sums: a row of 16 numbers for each query. */
 static size_t sums_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_times(bytes_times(16 * sizeof(float), p->batch), p->heads), p->n_q);

@@ -17,12 +17,12 @@
 struct roles {
     int lane;        /* the sequence in the vector lanes: the queries, if the output has a row for each query */
     int stream;      /* the sequence that is summed over tile by tile, usually the keys */
-    bool outer_only; /* the output has two sequence axes or none, and only `outer` is summed over */
+    bool outer_only; /* only `outer` is summed over; the output then has two sequence axes or none */
     int chunk;       /* the axis of the chunks of a carried state */
     /* A bit for each axis that is summed over one index at a time, in loops outside the stream. If the output has a row
        for each key, these axes are the query heads that share the key. */
     uint32_t outer;
-    int slices; /* the axis of the slices, if the output is a sum over rows for each slice of rows */
+    int slices; /* the axis of the slices, if the output has one sum over rows for each slice of rows */
     /* A bit for each axis of the output's rows, the lane included. If the output is a sum over rows, the axes of the
        summed rows are included. */
     uint32_t rows;
@@ -66,7 +66,8 @@ struct form {
 bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times);
 bool form_scale(struct module *m, struct form *f, int64_t times);
 /* Returns a bound of sign * f for all indices in the current ranges: an upper bound if `largest`, else a lower bound.
-   The bound is an expression in SIZE, LO and HI. Returns NULL if no bound is known. expr_extreme bounds e likewise. */
+   The bound is an expression in SIZE, LO and HI. Returns NULL if no bound is known. expr_extreme returns a bound of
+   e. */
 const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest);
 const struct expr *expr_extreme(struct module *m, const struct expr *e, bool largest);
 /* Whether e is x / by rounded down, for an integer by > 0. If true, sets *x and *by. */
@@ -195,8 +196,9 @@ struct drawn_list {
 void draw_lists(const struct stmt *s, struct drawn_list *list);
 /* The bytes for the lists of one EXPR_DRAWN: a list for each block that a tile overlaps. */
 int64_t draw_list_bytes(const struct compilation *c, const struct expr *drawn);
-/* The bytes for the union of a statement's ranges. Returns 0 in two cases: no range is drawn, so the union has a fixed
-   length and needs no workspace; or the statement is a DOT, which uses the union of the IF before it. */
+/* The bytes of workspace for the union of a statement's ranges. They are 0 in two cases:
+   - No range is drawn, so the union has a fixed length and is a local array.
+   - The statement is a DOT, which uses the union of the IF before it. */
 int64_t draw_union_bytes(const struct compilation *c, const struct stmt *s);
 
 /* ---- the arrays that a caller passes to a kernel (kernel_arrays.c) ---- */
@@ -248,7 +250,7 @@ struct kernel_array {
     bool learned;        /* a parameter that has a gradient */
     bool rows;           /* the array has a row of real numbers for each token, or for each token and head */
     const char *strides; /* the member of struct call with the strides of the rows: "p.q"; NULL: contiguous */
-    int gradient_of;     /* the number of the array with respect to which this is the gradient, or -1 */
+    int gradient_of;     /* this array is the gradient with respect to the array of this number; -1: no gradient */
     enum origin origin;  /* only for parameters, like `initial` */
     enum initial initial;
     int rank;

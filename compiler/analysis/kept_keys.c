@@ -143,8 +143,8 @@ static void add_terms(const struct finder *x, const struct expr *e, int64_t time
     }
 }
 
-/* Narrows *out to the bounds of position * P + (the multiples of first, tile and remaining in s) + a number in
-   `span`. */
+/* Narrows *out to the bounds of position * P + s->first * first + s->tile * tile + s->remaining * remaining + x, for
+   any x in `span` (struct sum). */
 static void close(const struct finder *x, const struct sum *s, struct span span, int64_t position, struct bounds *out)
 {
     span = add(span, scale((struct span){1, NONE}, s->tile));

@@ -22,8 +22,8 @@ struct positions {
     bool joint, swapped;
 };
 
-/* How an integer expression changes: by by[QUERY] if the query moves by period[QUERY] positions, and by by[KEY] if the
-   key moves by period[KEY] positions. */
+/* How an integer expression grows if the query or the key moves: by by[QUERY] if the query moves by period[QUERY]
+   positions, and by by[KEY] if the key moves by period[KEY] positions. (i - j) / 4 has period {4, 4} and by {1, -1}. */
 struct moving {
     int64_t period[2], by[2];
 };
@@ -87,7 +87,7 @@ static bool positive(const struct expr *e)
     return e->op == EXPR_INT && e->integer > 0 && e->integer <= MAX_RESIDUES;
 }
 
-/* Finds how e changes. Returns false if e does not change by a constant in any known period. */
+/* Sets *out to how e changes (struct moving). Returns false if no period is known in which e changes by a constant. */
 static bool moving(const struct positions *x, const struct expr *e, struct moving *out)
 {
     struct moving other = {{1, 1}, {0, 0}}, third;
@@ -396,8 +396,8 @@ static const struct expr *position_shift(struct module *m, int lane_axis, int st
                      expr_leaf(m, EXPR_SIZE, swapped ? stream_axis : lane_axis), NULL);
 }
 
-/* Returns the condition in terms of x->query and x->key, in place of indices. If the axes are swapped and the condition
-   also uses the index of a query without its position, returns 1: the condition is ignored. */
+/* Returns the condition with x->query and x->key in place of indices. Returns 1, so that the condition is ignored, if
+   the axes are swapped and the condition uses the index of a query outside of the query's position. */
 static const struct expr *of_positions(const struct positions *x, int lane_axis, const struct expr *shift,
                                        const struct expr *condition)
 {

@@ -57,8 +57,8 @@ static bool whole(const struct piece *p)
     return !p->from && !p->to && !p->when && !p->drawn;
 }
 
-/* Sets *gap to the distance between two pieces, negative if they overlap. Returns false unless both are unconditional
-   with constant bounds. */
+/* Sets *gap to the distance between two pieces, negative if they overlap. Returns false if a piece is conditional, is
+   drawn, or has a bound that is not constant. */
 static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *gap)
 {
     const struct expr *bound[4] = {p->from, p->to, q->from, q->to};

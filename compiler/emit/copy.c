@@ -33,7 +33,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 }
 
 /* Prints a copy between arrays with different last axes, which transposes the elements. Returns false if the statement
-   is not such a copy. If `pads` is true, 0 fills the last vector of each row. */
+   is not such a copy. If `pads` is true, the last vector of each row is filled up with zeros. */
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -61,7 +61,7 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
 }
 
 /* Prints a copy of rows that are contiguous along a sequence in both arrays. Returns false if the statement is not such
-   a copy. If `pads` is true, 0 fills the last vector of each row. */
+   a copy. If `pads` is true, the last vector of each row is filled up with zeros. */
 static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];

@@ -18,8 +18,8 @@ uint32_t emit_loop_axes(const struct stmt *s)
     return axes;
 }
 
-/* Declares the ids of every MIN_ID and MAX_ID in `e` that does not depend on the current range of an axis in `moving`,
-   a bit mask. */
+/* Declares the ids for each MIN_ID and MAX_ID in `e`, except those that depend on the current range of an axis in the
+   bit mask `moving`. */
 static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;

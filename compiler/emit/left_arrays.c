@@ -143,8 +143,8 @@ static bool needs(const struct graph *g, int v, int of, struct arena *arena)
     return needed[of];
 }
 
-/* Returns C: `condition`, or the caller wants a gradient that is computed from the array `name`. A part can compute a
-   left array from this array, so the search goes on with that left array. */
+/* Returns C that is true if `condition` is true, or if the caller wants a gradient that is computed from the array
+   `name`. The gradient may be computed from another left array that is computed from `name`. */
 static const char *with_needs(const struct emitted_file *e, bool linear, const char *condition, const char *name,
                               struct arena *arena)
 {
@@ -170,9 +170,9 @@ static const char *whole_of(const struct left_array *left, struct arena *arena)
     return left->g->output[o].name;
 }
 
-/* Returns statements that set the pointer and strides of a left array with the gradient of every query head. If each
-   key/value head has a single query head, the sum over heads is this gradient, so the pointer is that of the caller's
-   array. A caller's array of 16-bit type needs a separate left array, because the sum is rounded at the end. */
+/* Returns statements that set the pointer and strides of a left array that has a gradient for each query head, such as
+   dk. If each key/value head has one query head, that gradient is the result, so the pointer is the caller's array. A
+   caller's array of a 16-bit type needs a separate left array, because the sum is rounded only at the end. */
 static const char *heads_value(const struct left_array *left, enum dtype dtype, const char *placed, struct arena *arena)
 {
     const struct value *const v = &left->g->value[left->v];

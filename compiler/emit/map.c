@@ -199,9 +199,9 @@ static bool whole_in_rows(const struct nest *n, int vectors)
     return true;
 }
 
-/* Returns how many vectors of lanes are computed together for a row, so that they share scalars: indices, and elements
-   of arrays without the lane axis. Returns 1 if the nest loads or computes something for each vector outside the rows,
-   or if the inlined C of a function would be repeated. */
+/* Returns how many vectors of lanes are computed together for a row. They share scalars: indices, and elements of
+   arrays without the lane axis. Returns 1 if C for each vector is outside the loops over rows, or if the inlined C of a
+   function would be repeated. */
 static int vectors_at_a_time(const struct nest *n, int outer)
 {
     const struct emitter *x = n->x;

@@ -70,7 +70,7 @@ static const char *numbered(const struct emitter *x, const char *word, int befor
 }
 
 /* Prints the run of a phase whose iterations are divided among all threads on the head. The threads synchronise after
-   it if the next phase divides them differently. */
+   the phase if the iterations of the next phase are divided differently. */
 static void share_phase(const struct emitter *x, const struct phase *p, bool synchronise, struct text *lead)
 {
     struct template_names t = names_of(x, p);
@@ -145,7 +145,7 @@ static void print_segments(const struct emitter *x, const struct stmt *window, s
 }
 
 /* Prints the loop over windows, for states that drop the keys between the first and the last ones. The chunks of
-   dropped keys are skipped. In a window the threads divide the chunks, then the folds, then the chunks again. */
+   dropped keys are skipped. In each window all threads sum the chunks, then fold them, then process their queries. */
 static void print_windows(const struct emitter *x, const struct stmt *window, const char *first, struct text *body,
                           struct text *lead)
 {

@@ -24,8 +24,8 @@
 
 enum { MAX_ID_RANGES = 16 }; /* the maximum number of ranges of ids that one tile declares (ids.c) */
 
-/* Returns the end of the names of a compilation's functions. The end names the target, and also the register block if
-   the block is not the default. */
+/* Returns the suffix of the names of a compilation's functions: the target, such as "v4", and the register block if it
+   is not the default. */
 const char *emit_suffix(const struct compilation *c);
 /* For --standalone: standalone_types prints the types of attnrt.h, with their include guard. standalone_functions
    prints the runtime functions that the C text `kernel` calls, as static functions. (standalone.c) */
@@ -110,7 +110,7 @@ const char *emit_condition(struct emitter *x, const struct stmt *s);
 const struct kernel_array *emit_param_of_rows(const struct emitter *x, const struct array *a);
 /* Returns whether an array has elements for each query head, not only for each key/value head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
-/* Returns whether a state drops rows of the array between the first and the last rows. */
+/* Returns whether a state stores only the first and the last rows of the array, and drops the rows between them. */
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
 /* Prints the statements to x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
@@ -183,8 +183,8 @@ const char *emit_element(struct emitter *x, const struct ref *r);
 /* Returns C for the number of elements between neighbouring indices of the axis' current range. Returns "0" if the
    reference does not use the axis. */
 const char *emit_step(struct emitter *x, const struct ref *r, int axis);
-/* Returns the stride between rows of sums that one program leaves for another, in elements. A row is padded to whole
-   cache lines, so every target can use whole vectors. */
+/* Returns the stride, in elements, between the rows of an array of sums that one part of backward leaves for a later
+   part. A row is padded to whole cache lines, so every target can use whole vectors. */
 int64_t emit_row_of_sums(const struct module *m, const struct array *a);
 /* Returns whether the array has sums for each query. The stride between their rows is emit_row_of_sums. Sums for each
    key have strides in struct call instead. */

@@ -12,8 +12,8 @@ static bool is_constant(const char *value)
            (*number >= '0' && *number <= '9' && number[strspn(number, "0123456789.e-+f")] == 0 && !strchr(number, ' '));
 }
 
-/* Returns the name of the function for these arguments, and adds the function to the list if it is new. Constant
-   arguments are written in its body, after the names of their parameters in comments. */
+/* Returns the name of the function for these arguments, and adds the function to the list if it is new. Its body passes
+   each constant argument after the name of the parameter in a comment. */
 static const char *function_of(struct emitter *x, const char *name, const struct product_argument *argument,
                                int arguments)
 {

@@ -1,7 +1,7 @@
 /* This file prints loops over tiles as C. A loop visits one of:
    - all indices from a first to a last
    - a union of ranges: a sorted list of disjoint ranges, from attn_union in the runtime
-   - the indices x with floor_mod(x - phase, period) < run. The `run` such indices in a period are its residues.
+   - the indices x with floor_mod(x - phase, period) < run. The `run` numbers of x modulo period are called residues.
    The file also prints tests of a tile against a union, and the lists of random draws for the queries of a tile. These
    lists, and the unions that depend on them, are stored in the thread's workspace, after the tiles. */
 #include "emit.h"
@@ -50,7 +50,8 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 
 /* ---- unions ---- */
 
-/* Declares the union of the statement's ranges, clipped to from … to, as NAME, and its number of ranges as NAMEs. */
+/* Declares a list called `name`, and a variable with an s after that name. The list is the union of the statement's
+   ranges, clipped to from … to. The variable is the number of ranges in the list. */
 static void emit_union(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
 {
     int64_t bytes = draw_union_bytes(x->c, s);

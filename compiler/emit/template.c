@@ -13,7 +13,7 @@ struct filling {
     const struct template_names *names;
     struct text *out;
     /* taken: lines of the current branch are copied; done: an earlier branch, or this branch, has been taken;
-       own: the condition is in names of the template, so the directive is evaluated and not copied */
+       own: the condition has only names of the template, so the directive is evaluated and not copied */
     bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH];
     int depth;
 };

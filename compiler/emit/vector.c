@@ -9,8 +9,8 @@
 extern const char kernel_vector[], kernel_product[],
     kernel_matrix[]; /* emit/embedded/vector.c, emit/embedded/product.c, emit/embedded/matrix.c */
 
-/* The orders of elements that `elements` returns. SWAPPED, UPPER and LOWER exchange or select halves of blocks of 2 *
-   half elements. */
+/* The orders of elements that `elements` returns. For 4 lanes and half = 1, SWAPPED is 1, 0, 3, 2, UPPER is 0, 4, 2, 6
+   and LOWER is 1, 5, 3, 7. INTERLEAVED alternates the 16-bit elements of two vectors. */
 enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED };
 
 /* Returns the list of indices for a shuffle of two vectors. Indices from `lanes` on select from the second vector. */
@@ -90,7 +90,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "SEVERAL", dtype_bytes(e->m->dtype) == 2 ? 2 : target->several_from);
     template_set_number(x, "ROOMY", is_roomy(target));
     template_set_number(x, "NEAR", 4 - target->near); /* the last argument of __builtin_prefetch */
-    template_set_number(x, "SOME", 16);               /* rows prefetched at once: a core can load that many at a time */
+    template_set_number(x, "SOME", 16);               /* rows prefetched at once: a core can have that many misses */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     for (int half = 1; half < e->lanes; half *= 2) {

@@ -34,7 +34,7 @@ enum program_kind {
 /* Identifies the program that a compilation makes, and its form. */
 struct program {
     enum program_kind kind;
-    int group;       /* gradients that share their loops form a group: the number of the group, from 1; 0: all groups */
+    int group;       /* the number, from 1, of a group of gradients that share their loops; 0: all gradients */
     bool linear;     /* the linear form; otherwise the quadratic form */
     bool few;        /* the quadratic form for few queries */
     bool short_tile; /* PROGRAM_EXTEND for calls with at most FEW_TOKENS tokens; a tile has FEW_TOKENS queries */
@@ -61,7 +61,7 @@ bool program_folds_states(const struct program *p);         /* is PROGRAM_FOLD_S
 bool program_takes_prepared(const struct program *p);       /* is PROGRAM_QUERY_PREPARED */
 bool program_prepares_keys(const struct program *p);        /* is PROGRAM_PREPARE_KEYS */
 /* The base name of the program's C functions, such as "rows" or "linear_saved". NULL for programs that output
-   gradients: the names of the outputs make their names. */
+   gradients: their functions are named after the outputs. */
 const char *program_function(const struct program *p);
 
 /* Limits:
@@ -76,7 +76,7 @@ struct separated_form {
     int64_t features;   /* the number of features of a key; 0: the spec has no linear form */
     int64_t reach;      /* a query's state sums the keys of the last `reach` chunks before its chunk; 0: all earlier */
     bool chunk_is_free; /* the compiler chooses the length of a chunk; neither `block` nor the mask sets it */
-    bool early_chunks;  /* a query may read the state of a chunk before the chunk that contains its position */
+    bool early_chunks;  /* a query's state may lack chunks that end before the query's chunk: the mask hides them */
     double near_keys;   /* the average number of keys that a query attends to directly, not through the state */
 };
 
@@ -89,8 +89,8 @@ struct gradient_graphs {
 
 struct tiling {
     int64_t tile_q, tile_k; /* the number of queries and of keys in a tile */
-    int64_t block_q;        /* the number of queries whose tiles share each tile of keys (pass/block_queries.c); 0: each
-                               tile of queries prepares its own tiles of keys */
+    int64_t block_q;        /* the tiles of a block of this many queries share each packed tile of keys
+                               (pass/block_queries.c); 0: each tile of queries packs its tiles of keys */
     int64_t feature_part;   /* the number of features in a tile (pass/feature_parts.c); 0: all features */
 };
 

@@ -39,7 +39,7 @@ struct target {
     /* How many rows ahead keys and values are prefetched: for one query, for one query with 16-bit keys, and for
        several queries. 0: only the hardware prefetches. */
     int early, early_narrow, early_for_several;
-    int several_from;  /* the number of queries that counts as several, if keys have more than 16 bits */
+    int several_from;  /* early_for_several applies from this number of queries on, if keys have more than 16 bits */
     int near;          /* the cache level that rows are prefetched into: 1 or 2 */
     unsigned features; /* bit 1 << TARGET_…: code of this version may use the feature */
     struct {

@@ -22,7 +22,7 @@ struct version {
 #endif
 #if TOTALS
     int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
-    int unit_heads; /* a slice has rows of 0: all heads, 1: one key/value head, 2: one query head */
+    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
 #endif
 #endif
 #if IN_ORDER
@@ -39,7 +39,7 @@ struct version {
 #endif
 #endif
 #if CARRIED
-    int64_t chunk; /* the sums of a state grow by this number of keys at a time */
+    int64_t chunk; /* this number of keys at a time is added to the sums of a state */
     size_t kept; /* bytes of the sums of one head */
 #if FOLDS
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
@@ -474,7 +474,7 @@ LEFT_VALUES
 
 #endif
 #if IN_ORDER
-/* Returns the bytes of the sums over keys, which have a row for each query. */
+/* Returns the bytes of the shared sums: a row of ROW_OF_SUMS numbers for each query. */
 static size_t sums_bytes(const struct attn_problem *p)
 {
     return bytes_times(bytes_times(bytes_times(ROW_OF_SUMS * sizeof(REAL), p->batch), p->heads), p->n_q);

@@ -3,8 +3,8 @@
    - chunk: a fixed number of keys whose sums are made at a time.
    - slot: memory for the sums over the keys of one chunk.
    - carried state: the sums over all chunks so far.
-   - fold: add a slot to the carried state. If queries read the state of each chunk, the slot also gets the state from
-     before its chunk, so folding is a prefix sum.
+   - fold: add a slot to the carried state. If queries read the state before their chunk, that state also replaces the
+     contents of the slot, so folding is a prefix sum.
    - segment: consecutive chunks that one thread takes at a time. */
 
 #if defined(__OPTIMIZE__)
@@ -42,8 +42,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     int64_t dropped; /* the number of keys between the first and the last keys of the state, which it does not store */
 #endif
 #if IN_ORDER
-    /* progress[head][1 + tile]: the tile has added to all positions before this one. progress[head][0] is INT64_MAX, so
-       the first tile waits for nothing. NULL: one thread computes all tiles of a head in order. */
+    /* progress[head][1 + tile]: the tile has added to all positions before this number. progress[head][0] is INT64_MAX,
+       so the first tile does not wait. NULL: one thread computes all tiles of a head in order. */
     int64_t *progress, tiles;
 #endif
 };

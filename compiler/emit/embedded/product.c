@@ -336,8 +336,8 @@ NARROW_CASES
     }
 }
 
-/* Returns the number of lanes to compute in blocks of `vectors` vectors; the rest is computed vector by vector. A last,
-   incomplete block is computed as a whole if more than half of it is needed: the arrays have room for whole blocks. */
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
 TARGET INLINE int64_t lanes_in_blocks_T(const int vectors, const int64_t lanes)
 {
     const int64_t block = vectors * LANES;

@@ -51,7 +51,7 @@ BODY
         }
 #endif
 #if PIECE_KEPT_STATE
-    if (call->p.n_k - call->summed < CHUNK) { /* fewer keys than a chunk follow the sums, which do not change yet */
+    if (call->p.n_k - call->summed < CHUNK) { /* no chunk is complete, so the sums do not change in this call */
         unsigned char *const slots = part->slots;
         part->slots = KEPT;
         part->chunk0 = call->summed / CHUNK;
