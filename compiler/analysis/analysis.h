@@ -238,7 +238,7 @@ struct array_axis {
     bool constant;
     enum array_size size; /* the size that a call passes as the extent, if the extent is not constant */
     int64_t extent;
-    const char *key; /* the key of the spec whose value is the extent, or NULL */
+    const char *key; /* the key in the spec whose value is the extent, such as "head_dim"; or NULL */
 };
 struct kernel_array {
     const char *name, *identifier; /* "q_norm.weight", "q_norm_weight"; a gradient has "dq_norm.weight", … */

@@ -22,8 +22,8 @@ struct positions {
     bool joint, swapped;
 };
 
-/* How an integer expression grows if the query or the key moves: by by[QUERY] if the query moves by period[QUERY]
-   positions, and by by[KEY] if the key moves by period[KEY] positions. (i - j) / 4 has period {4, 4} and by {1, -1}. */
+/* How an integer expression changes. It grows by `by[QUERY]` if the query moves by period[QUERY] positions, and by
+   `by[KEY]` if the key moves by period[KEY] positions. For example, (i - j) / 4 has period {4, 4} and by {1, -1}. */
 struct moving {
     int64_t period[2], by[2];
 };

@@ -61,8 +61,8 @@ static struct real_range power(struct real_range a, struct real_range b)
     return between(fmax(exp2(a.low), DBL_TRUE_MIN), exp2(a.high));
 }
 
-/* The rules that the column `range` of expr.def names. If a function is NaN at a bound of its argument, a rule gives the
-   range of all numbers. */
+/* The rules that the column `range` of expr.def names. If a function is NaN at a bound of its argument, the result is
+   the range of all numbers. */
 #define ANYTHING anything
 #define OF_OPERAND operand
 #define EXACTLY(x) between(x, x)

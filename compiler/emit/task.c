@@ -166,7 +166,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const bool of_caller = array_of_elements(x->l, array) || array_of_rows(x->l, array),
                    left = array->kind == ARRAY_INPUT &&
                           (array->sums ? !emit_sums_of_queries(x, array)
-                                       : !of_caller); /* NULL if the call does not need it */
+                                       : !of_caller); /* from an earlier part; NULL if the call does not need it */
         if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
         text_add(out, "    %s%s *const %s%s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), emit_has_dropped(x, array) ? "last_" : "", c, place);

@@ -86,8 +86,8 @@ static bool directive(struct filling *x, const char *line)
     return false;
 }
 
-/* Prints `text` in place of a name. If `text` is empty, the blanks before the name are removed, or after the name if it
-   is the first word of the line. If `text` begins with a comma, the blanks before the name are removed. */
+/* Prints `text` in place of a name. If `text` is empty or begins with a comma, the blanks before the name are removed.
+   If `text` is empty and the name is the first word of the line (`first`), the blanks after the name are removed. */
 static void put(struct filling *x, const char *text, size_t length, const char **next, bool first)
 {
     while ((!length || *text == ',') && !first && x->out->length && x->out->data[x->out->length - 1] == ' ')
