@@ -3982,7 +3982,8 @@ size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
     return bytes_a_thread(&this) * threads_served(problem);
 }
 
-/* Returns `rows` such that its row 0 is row `first`, which may be negative. Rows outside the array are never read. */
+/* Returns `rows` moved so that row `first` becomes row 0. `first` may be negative: rows before the array are never
+   read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
     for (int a = 0; a < ROW_ARRAYS; a++)

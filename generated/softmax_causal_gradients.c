@@ -4680,8 +4680,8 @@ static void in_threads(struct work *w, void (*on)(void *work))
 
 /* Runs tasks of a version whose tiles add to shared sums in the order of the tiles.
    - Each thread first computes whole heads, without waiting, the same number of heads per thread.
-   - The tiles of the remaining heads are then distributed over the threads. A tile adds to a position after the tile
-     before it has added there. */
+   - The tiles of the remaining heads are then distributed over the threads. Before a tile adds to a position, it waits
+     until the tile before it has added there. */
 static void work_in_order(void *work)
 {
     struct work *const w = (struct work *)work;
