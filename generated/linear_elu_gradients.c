@@ -118,9 +118,10 @@ INLINE void await_number(const int64_t *number, int64_t to)
     }
 }
 
-/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
-   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
-   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
+   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
+   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
+   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
@@ -882,7 +883,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call,
     }
 }
 
-/* Adds to the carried state what the product of keys does not. */
+/* Adds to the carried state the sums that no product computes. */
 TARGET_v4 APART void linear_elu_gradients_fold_alone_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -1538,7 +1539,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct c
     }
 }
 
-/* Adds to the carried state what the product of keys does not. */
+/* Adds to the carried state the sums that no product computes. */
 TARGET_v4 APART void linear_elu_gradients_linear_dq_fold_alone_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -2779,7 +2780,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call,
     }
 }
 
-/* Adds to the carried state what the product of keys does not. */
+/* Adds to the carried state the sums that no product computes. */
 TARGET_v3 APART void linear_elu_gradients_fold_alone_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -3463,7 +3464,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct c
     }
 }
 
-/* Adds to the carried state what the product of keys does not. */
+/* Adds to the carried state the sums that no product computes. */
 TARGET_v3 APART void linear_elu_gradients_linear_dq_fold_alone_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
@@ -4710,7 +4711,7 @@ APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t 
     }
 }
 
-/* Adds to the carried state what the product of keys does not. */
+/* Adds to the carried state the sums that no product computes. */
 APART void linear_elu_gradients_fold_alone_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -5393,7 +5394,7 @@ APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call
     }
 }
 
-/* Adds to the carried state what the product of keys does not. */
+/* Adds to the carried state the sums that no product computes. */
 APART void linear_elu_gradients_linear_dq_fold_alone_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
 {
@@ -6042,7 +6043,7 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
+/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 

@@ -126,9 +126,10 @@ INLINE void await_number(const int64_t *number, int64_t to)
     }
 }
 
-/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
-   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
-   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
+   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
+   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
+   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
@@ -5018,7 +5019,7 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
+/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 

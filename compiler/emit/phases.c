@@ -171,7 +171,7 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     int fold = 0;
     for (const struct stmt *s = x->c->one_thread.folds; s; s = s->next, fold++) {
         const struct phase p = phase(x, heads, s, numbered(x, "fold_alone", fold),
-                                     "Adds to the carried state what the product of keys does not.", out);
+                                     "Adds to the carried state the sums that no product computes.", out);
         const struct template_names t = names_of(x, &p);
         task_piece(&t, "FOLD_OF_ONE_THREAD", folds);
     }

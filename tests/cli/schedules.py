@@ -27,7 +27,7 @@ def schedules_by_length(place):
     said = place.attnc('explain', 'sketch.yaml', '--target', 'x86-64-v4,generic').stdout
     for words in ('set from 60 keys on: tile_k 20, crossover 1',
                   'from 1 keys on x86-64-v4 runs quadratic, tiles of 32 queries',
-                  'from 30 keys on x86-64-v4 runs linear', r'chunk +\d+ +keys of a chunk', 'worth trying: 0 1 2'):
+                  'from 30 keys on x86-64-v4 runs linear', r'chunk +\d+ +keys per chunk', 'worth trying: 0 1 2'):
         check(re.search(words, said), 'explain does not say %s: %s' % (words, said))
     place.attnc('check', 'sketch.yaml', timeout=300)
     place.attnc('sketch.yaml', '--target', 'x86-64-v4,generic', '--emit', 'c,h,json,loops')

@@ -211,7 +211,7 @@ struct work {
 #endif
 };
 
-/* Numbers the calling thread. omp_get_thread_num is not used, because it may be another OpenMP library's function. */
+/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 

@@ -101,9 +101,10 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 
 #endif
 #if PHASES
-/* Threads add the sums of their segments of chunks to the carried state, one segment after the other. The elements of
-   the state are divided into groups, so two threads can work on different groups at the same time. Each group counts
-   its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
+   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
+   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
+   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8 };
 
 struct part { /* one thread's share of the work on a head */
