@@ -448,7 +448,7 @@ static void explain_parts(const struct unit *p, const struct costs *costs)
             text_add(&text, "%s%s", part ? "; " : "", unit_part_name(p, run.part[part]));
         }
         const size_t saved = unit_saved_bytes(p, target, n);
-        text_add(&text, "\n  forward saves %s for them; %lld bytes of workspace a thread\n",
+        text_add(&text, "\n  forward saves %s for them; %lld bytes of workspace per thread\n",
                  saved ? arena_printf(p->arena, "%zu bytes a row and head", saved) : "nothing", (long long)workspace);
         if (!last)
             printf("  parts, one after the other: %s", text.data);
@@ -542,7 +542,7 @@ static void explain_targets(const struct unit *p)
 {
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
-        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %s, %lld bytes of workspace a thread\n",
+        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %s, %lld bytes of workspace per thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes,
                p->compilation[t]->target->registers, compilation_form(p->compilation[t]),
                compilation_products(p->compilation[t]), compilation_tiles(p->arena, p->compilation[t]),
