@@ -130,7 +130,7 @@ static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     }
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
-        if (a->place != PLACE_PARAMS) continue;
+        if (a->place != PLACE_PARAMS || spec->linformer) continue;
         if (array_has_size(a, ARRAY_SIZE_N_Q))
             diagnostics_error(
                 d, spec->emit_at,

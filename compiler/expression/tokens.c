@@ -373,7 +373,10 @@ static bool check_subscript(struct walk *w, bool opens)
     }
     end_subscripts(w);
     if (w->depth == 0 || w->open[w->depth - 1].kind != BRACKET_SUBSCRIPT) {
-        expression_error(r, w->at, "this ']' has no '[' before it");
+        if (w->depth > 0)
+            expression_error(r, w->open[w->depth - 1].at, "this '(' is not closed");
+        else
+            expression_error(r, w->at, "this ']' has no '[' before it");
         return false;
     }
     if (!w->operand) {
