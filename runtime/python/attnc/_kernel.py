@@ -7,6 +7,7 @@ import html
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -415,10 +416,44 @@ def compile_all(specs: Iterable[Spec | tuple[Spec, Mapping[str, Any]]], *, gradi
         return list(pool.map(make, sources))
 
 
-def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None, head_dim: int,
-                value_dim: int, dtype: str) -> Kernel:
-    """The kernel for these arguments of attention()."""
-    key = (weight, score, str(mask), str(normalize), algorithm, head_dim, value_dim, dtype)
+def _sole_subscripts(text: str, name: str) -> tuple[str, ...]:
+    """For each axis of the array, the subscript that all its elements in the expression have, or "" if they differ:
+    ("h", "i - j") for `name[h][i - j]`."""
+    found = []
+    for match in re.finditer(rf"\b{re.escape(name)}\b", text):
+        at, words = match.end(), []
+        while (opening := re.match(r"\s*\[", text[at:])) is not None:
+            begin = at = at + opening.end()
+            depth = 1
+            while depth and at < len(text):
+                depth += {"[": 1, "]": -1}.get(text[at], 0)
+                at += 1
+            words.append(text[begin:at - 1].strip())
+        found.append(words)
+    return tuple(words[0] if len(set(words)) == 1 else "" for words in zip(*found))
+
+
+def _declared(text: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[tuple[str, tuple[int | str, ...]], ...]:
+    """The shapes of arrays as a spec declares them. An axis whose subscript is always b, h, g, j or row has the size of
+    that name, so that one kernel serves all problems; any other axis has its number of elements."""
+    names = {"b": ("B", q.shape[0]), "h": ("H", q.shape[1]), "g": ("G", k.shape[1]), "j": ("Nk", k.shape[2]),
+             "row": ("Nq", q.shape[2])}
+    made = []
+    for name, array in arrays.items():
+        shape: list[int | str] = [int(n) for n in array.shape]
+        for axis, word in enumerate(_sole_subscripts(text, name)[:len(shape)]):
+            symbol, size = names.get(word, ("", 0))
+            if symbol and size == shape[axis] and symbol not in shape:
+                shape[axis] = symbol
+        made.append((name, tuple(shape)))
+    return tuple(made)
+
+
+def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None,
+                arrays: tuple[tuple[str, tuple[int | str, ...]], ...], head_dim: int, value_dim: int,
+                dtype: str) -> Kernel:
+    """The kernel for these arguments of attention(); `arrays`: names and shapes."""
+    key = (weight, score, str(mask), str(normalize), algorithm, arrays, head_dim, value_dim, dtype)
     made = _formulas.get(key)
     if made is None:
         spec: dict[str, Any] = {
@@ -431,6 +466,8 @@ def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any
             spec["normalize"] = normalize
         if algorithm is not None:
             spec["algorithm"] = algorithm
+        if arrays:
+            spec["arrays"] = {name: {"shape": list(shape)} for name, shape in arrays}
         # users of Python may expect 1/8 = 0.125, but formulas are C, where 1/8 = 0: the option makes it an error
         source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
         made = _formulas[key] = _of_source(source)
@@ -442,7 +479,8 @@ _formulas: dict[Any, Kernel] = {}
 
 def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, score: str | None = None,
               mask: str | Mapping[str, Any] | None = None, normalize: str | Mapping[str, Any] | None = None,
-              algorithm: str | None = None, out: Array | None = None, threads: int | None = None) -> AnyArray:
+              algorithm: str | None = None, arrays: Mapping[str, Array] | None = None, out: Array | None = None,
+              threads: int | None = None) -> AnyArray:
     """Attention from a formula, compiled at the first call.
 
     q, k, v: as for a kernel; they determine head sizes and dtype
@@ -455,6 +493,10 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         ("causal"), or a dictionary like its YAML ({"window": {"left": 255}})
     normalize: "sum" (the default), "none", or {"sum_plus": c}
     algorithm: "auto", "quadratic" or "linear"
+    arrays: arrays that `weight` or `score` reads, by name, float32 (float64 with float64 q): score="s + table[h][i - j +
+        127]", arrays={"table": table}. A subscript beyond an end reads the element at that end. PyTorch computes
+        gradients with respect to them. Another number of elements along an axis compiles another kernel, unless the
+        subscript is always h, j, b, g or row
     out, threads: as for a kernel
 
     Without `weight` and `score` it computes softmax attention. Raises the errors of attnc.kernel() and of a call."""
@@ -465,16 +507,21 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         if shape is None or len(shape) != 4:
             raise ValueError(f"{name} has shape {None if shape is None else list(shape)}; "
                              "expected [batch, heads, rows, columns]")
-    arrays: tuple[Any, Any, Any] = q, k, v
-    dtype = str(arrays[0].dtype).removeprefix("torch.")
+    inputs: tuple[Any, Any, Any] = q, k, v
+    dtype = str(inputs[0].dtype).removeprefix("torch.")
     if dtype not in _FLOATS:
         raise TypeError(f"q is {dtype}; attention takes {', '.join(_FLOATS)}")
-    formula = weight, score, mask, normalize, algorithm, int(arrays[0].shape[3]), int(arrays[2].shape[3]), _FLOATS[dtype]
+    given = dict(arrays or {})
+    for name, array in given.items():
+        if not hasattr(array, "shape"):
+            raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array")
+    declared = _declared(weight or score or "", given, *inputs[:2])
+    formula = weight, score, mask, normalize, algorithm, declared, int(inputs[0].shape[3]), int(inputs[2].shape[3]), _FLOATS[dtype]
     made: AnyArray
     if _is(q, "torch", "Tensor"):
         from . import torch as bridge
 
-        made = bridge.call_formula(formula, *arrays, out, threads)  # type: ignore[assignment]
+        made = bridge.call_formula(formula, *inputs, given, out, threads)  # type: ignore[assignment]
     else:
-        made = _of_formula(*formula)(q, k, v, out=out, threads=threads)
+        made = _of_formula(*formula)(q, k, v, out=out, threads=threads, **given)
     return made

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from ._call import Saved, _has_tangent, key_of_tensors
 from ._compiler import Source, Spec, settings_of
-from ._kernel import Kernel, _of_formula, _of_source, kernel as _kernel
+from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
 __all__ = ["Attention", "MultiheadAttention", "Replacement", "replace"]
 
@@ -315,19 +315,29 @@ def _constant_size(size: int) -> int:
 
 _constant: Any = torch.compiler.assume_constant_result
 _constant(_text_of_formula)
+_constant(_sole_subscripts)
+
+
+def _names_of_formula(*formula: Any) -> Tuple[str, ...]:
+    """The names of the arrays that the kernel takes, in its order."""
+    return tuple(p.name for p in _of_formula(*formula).parameters)
+
+
+_constant(_names_of_formula)
 _constant(_text_as)
 
 
-def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, out: Any,
+def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arrays: Mapping[str, Tensor], out: Any,
                  threads: Optional[int]) -> Tensor:
     """attnc.attention() for tensors. In a graph of torch.compile the kernel is represented by its text."""
     if torch.compiler.is_compiling() and out is None and threads is None:
         _refuse_tangents("attention", q, k, v)
         *words, head_dim, value_dim, dtype = formula
         formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype)
-        differentiable = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-        return _forward(_text_of_formula(*formula), q, k, v, [], None, differentiable)[0]  # type: ignore[no-any-return]
-    return _of_formula(*formula)(q, k, v, out=out, threads=threads)
+        given = [arrays[name] for name in _names_of_formula(*formula)]
+        differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in (q, k, v, *given))
+        return _forward(_text_of_formula(*formula), q, k, v, given, None, differentiable)[0]  # type: ignore[no-any-return]
+    return _of_formula(*formula)(q, k, v, out=out, threads=threads, **arrays)
 
 
 def _call_text(text: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
