@@ -142,6 +142,14 @@ def one_line(folder):
     close(attnc.attention(q, k, v), wanted(np.exp(s / np.sqrt(8)), j < 9), 1e-5, 'softmax')
     close(attnc.attention(q, k, v, weight='1 + s * s', algorithm='linear', normalize='none'),
           np.einsum('bhij,bhje->bhie', 1 + s * s, v.repeat(2, 1)), 1e-4, 'linear, not normalized')
+    table, far = np.random.default_rng(3).standard_normal((4, 5)).astype('f4'), np.arange(7, dtype='f4') / 4
+    score = 's + table[h][i - j + 1] - far[j]'
+    close(attnc.attention(q, k, v, score=score, mask='causal', arrays={'table': table, 'far': far}),
+          wanted(np.exp(s / np.sqrt(8) + table[:, np.clip(i - j + 1, 0, 4)] - far), j <= i), 1e-5, 'arrays')
+    refuses(lambda: attnc.attention(q, k, v, score=score, arrays={'table': table, 'far': 3}), TypeError,
+            'arrays: far is a int; expected an array')
+    refuses(lambda: attnc.attention(q, k, v, score=score, arrays={'table': table, 'far': far.astype('f8')}), TypeError,
+            'far is float64; attention takes float32')
     before = len(attnc._kernel._formulas)
     attnc.attention(q[:, :, :3], k, v, weight='(1 + s) * (1 + s)', mask='j <= i && i - j < 3')
     check(len(attnc._kernel._formulas) == before, 'the same expression is another kernel')

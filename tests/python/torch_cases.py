@@ -315,6 +315,40 @@ def a_module_owns_the_learned_arrays(folder):
 
 
 @case
+def formulas_read_arrays(folder):
+    """Gradients with respect to the arrays of a formula, also in a graph of torch.compile, and a module that owns only
+    those of its arrays that are learned."""
+    q, k, v = tensors(grad=True)
+    heads, n_k = q.shape[1], k.shape[2]
+    table, far = torch.randn(heads, 9, requires_grad=True), torch.randn(n_k, requires_grad=True)
+    i = (torch.arange(q.shape[2]) + n_k - q.shape[2])[:, None]
+    near = (i - torch.arange(n_k) + 4).clamp(0, 8)
+
+    def formula(q, k, v, table, far):
+        return attnc.attention(q, k, v, score='s + table[h][i - j + 4] - far[j]', arrays={'table': table, 'far': far})
+
+    def plain(q, k, v, table, far):
+        group = heads // k.shape[1]
+        s = q @ k.repeat_interleave(group, 1).transpose(2, 3) / q.shape[3] ** 0.5 + table[:, near] - far
+        return s.softmax(-1) @ v.repeat_interleave(group, 1)
+    given = q, k, v, table, far
+    wanted = torch.autograd.grad(plain(*given).square().sum(), given)
+    for function in formula, torch.compile(formula, backend='eager', fullgraph=True):
+        out = function(*given)
+        close(out.detach(), plain(*given).detach(), 1e-5, 'out')
+        for name, one, other in zip(('q', 'k', 'v', 'table', 'far'), torch.autograd.grad(out.square().sum(), given), wanted):
+            close(one, other, 1e-3, 'd' + name)
+    layer = attnc.torch.Attention({
+        'name': 'tables', 'similarity': {'softmax': {'modify': 's * warm[h] + table[h][i - j + 4]'}},
+        'arrays': {'table': {'shape': ['H', 9], 'learned': True}, 'warm': {'shape': ['H']}},
+        'shape': {'head_dim': q.shape[3], 'value_dim': v.shape[3]}}, heads=heads, kv_heads=k.shape[1])
+    check([name for name, _ in layer.named_parameters()] == ['table'], 'it owns another array')
+    layer(q, k, v, warm=torch.ones(heads)).sum().backward()
+    check(layer.table.grad is not None, 'the table has no gradient')
+    refuses(lambda: layer(q, k, v), ValueError, 'tables needs the parameter warm, float32 [H]')
+
+
+@case
 def errors_are_exact(folder):
     made, sketch = small('softmax_causal'), small('polysketch_r32')
     q, k, v = tensors()

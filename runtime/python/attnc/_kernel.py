@@ -34,7 +34,7 @@ class Parameter:
     shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q", "n_k"
     from_seed: how it is generated from a seed, "normal" or "orthogonal"; None: it is not generated
     initial: the initial value of a learned parameter: "normal" (normal values / sqrt(first extent)), "zeros", "ones",
-        "identity", or "exponential" (element k is 1 / k!); None: it is not learned
+        "identity", or "exponential" (element k is 1 / k!); None: the caller gives its values with each call
     """
 
     name: str
@@ -202,7 +202,7 @@ class Kernel:
     def init(self, seed: int = 0, *, batch: int | None = None, heads: int | None = None, kv_heads: int | None = None,
              n_q: int | None = None, n_k: int | None = None) -> dict[str, Any]:
         """Initial values of the parameters: NumPy arrays by keyword, for passing to a call. Integer parameters, such as
-        the document of each key, are data and not included.
+        the document of each key, and arrays that are not `learned: true` are data and not included.
 
         seed: the seed of random parameters, with the same result as `attnc run --seed`, and of learned parameters
         batch, heads, kv_heads, n_q, n_k: sizes that the shapes of parameters depend on; kv_heads defaults to heads
@@ -214,7 +214,7 @@ class Kernel:
         words = {"B": "batch", "H": "heads", "G": "kv_heads", "n_q": "n_q", "n_k": "n_k"}
         made: dict[str, Any] = {}
         for p in self.parameters:
-            if p.dtype == "i32":
+            if p.from_seed is None and p.initial is None:
                 continue
             shape = []
             for extent in p.shape:

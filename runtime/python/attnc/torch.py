@@ -363,7 +363,8 @@ class Attention(nn.Module):
     seed: the seed of random parameters, and of the initial values of learned parameters
     n_q, n_k: needed if a learned parameter has an element for each position (a dense bias, a projection)
 
-    forward(q [B, H, n_q, D], k [B, G, n_k, D], v [B, G, n_k, E], **integers) returns [B, H, n_q, E], computed by the
+    forward(q [B, H, n_q, D], k [B, G, n_k, D], v [B, G, n_k, E], **arrays) takes the parameters that the layer does not
+    own: integers, and arrays that are not `learned: true`. It returns [B, H, n_q, E], computed by the
     kernel for their dtype. The learned parameters are nn.Parameters, named by their keywords (`features_wq`). They are
     float32 (float64 for an f64 kernel), whatever the dtype of q, k and v. Random parameters are buffers, so that a
     state_dict has everything that the result depends on."""
@@ -400,12 +401,14 @@ class Attention(nn.Module):
             for word, array in self._initial().items():
                 getattr(self, word).copy_(array)
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, **integers: Tensor) -> Tensor:
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, **given_arrays: Tensor) -> Tensor:
         word = _WORDS.get(q.dtype, self.kernel.dtype)
-        arrays: dict[str, Any] = dict(integers)
+        arrays: dict[str, Any] = dict(given_arrays)
         for p in self.kernel.parameters:
-            if p.dtype != "i32":
-                arrays[p.keyword] = getattr(self, p.keyword).to(torch.float64 if word == "f64" else torch.float32)
+            owned = p.from_seed is not None or p.initial is not None
+            value = getattr(self, p.keyword) if owned else arrays.get(p.keyword)
+            if p.dtype != "i32" and isinstance(value, Tensor):
+                arrays[p.keyword] = value.to(torch.float64 if word == "f64" else torch.float32)
         if word == self.kernel.dtype:
             return self.kernel(q, k, v, **arrays)
         given = [arrays.pop(p.keyword, None) for p in self.kernel.parameters]
