@@ -370,7 +370,7 @@ def errors_are_exact(folder):
             'arrays have none; pass sketch_g1.detach()')
     refuses(lambda: sketch(q, k, v), ValueError, 'polysketch_r32 needs seed=, or the parameters sketch_g1 [8, 32], '
             'sketch_g2 [8, 32]')
-    refuses(lambda: small('hedgehog')(q, k, v, features_wq=3), TypeError, 'features_wq is a int; expected a tensor, as q '
+    refuses(lambda: small('hedgehog')(q, k, v, features_wq=3), TypeError, 'features_wq is a int; expected a tensor, because q '
             'is one')
     refuses(lambda: made(q.requires_grad_(), k, v, out=torch.zeros(2, 4, 5, 8)), ValueError, 'softmax_causal: out= and '
             'threads= are for calls without gradients; torch.no_grad() makes one, and torch.set_num_threads() sets '
