@@ -105,16 +105,6 @@ bool expr_is_for_users(enum expr_op op)
     return operation[op].caller == CALLER_USER;
 }
 
-void expr_list_functions(struct text *out, const char *between)
-{
-    bool any = false;
-    for (int op = 0; op < EXPR_OPS; op++) {
-        if (!expr_is_for_users((enum expr_op)op)) continue;
-        text_add(out, "%s%s", any ? between : "", operation[op].c);
-        any = true;
-    }
-}
-
 const char *expr_infix(enum expr_op op)
 {
     return *operation[op].infix ? operation[op].infix : NULL;
@@ -248,6 +238,12 @@ static const struct expr *truth_compared(struct module *m, enum expr_op op, cons
     return result[0] == result[1] ? result[0] : NULL;
 }
 
+/* Whether the integer expression is at least 1: a size, or a product of sizes. */
+static bool is_size(const struct expr *e)
+{
+    return e->op == EXPR_SIZE || (e->op == EXPR_MUL && is_size(e->arg[0]) && is_size(e->arg[1]));
+}
+
 /* Returns a simpler expression equal to op(a, b, c), or NULL. It is equal if all operands are finite. */
 static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                                    const struct expr *c)
@@ -295,6 +291,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         return NULL;
     case EXPR_DIV:
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
+        if (integers && a->op == EXPR_MUL && is_size(a) && a->arg[0] == b) return a->arg[1]; /* heads / kv_heads */
         if (!integers && b->op == EXPR_REAL && b->real != 0 && isfinite(b->real)) {
             int exponent; /* x / 2^n is exactly x * 2^-n, and a multiplication is faster */
             if (fabs(frexp(b->real, &exponent)) == 0.5)
@@ -318,7 +315,9 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (a->op == EXPR_INT) return a->integer ? b : c;
         return b == c ? b : NULL;
     case EXPR_LE:
-    case EXPR_EQ: return integers && same_integers(a, b, MAX_SAME_DEPTH) ? expr_int(m, 1) : truth_compared(m, op, a, b);
+    case EXPR_EQ:
+        if (op == EXPR_EQ && is_size(a) && b->op == EXPR_INT && b->integer < 1) return expr_int(m, 0);
+        return integers && same_integers(a, b, MAX_SAME_DEPTH) ? expr_int(m, 1) : truth_compared(m, op, a, b);
     case EXPR_LT:
     case EXPR_NE: return integers && same_integers(a, b, MAX_SAME_DEPTH) ? expr_int(m, 0) : truth_compared(m, op, a, b);
     case EXPR_MIN:
@@ -331,6 +330,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
             return expr_make(m, EXPR_SUB, expr_make(m, EXPR_NEG, a->arg[0], NULL, NULL), a->arg[1], NULL);
         return NULL;
     case EXPR_POW: return expr_is_real(b, 1) ? a : NULL;
+    case EXPR_TRUNC: return a->type == TYPE_INT ? a : NULL;
     default: return NULL; /* no simplification is known for the other operations */
     }
     return NULL;
@@ -411,6 +411,14 @@ bool expr_has(const struct expr *e, enum expr_op op)
     return false;
 }
 
+bool expr_has_real(const struct expr *e)
+{
+    if (e->type == TYPE_REAL) return true;
+    for (int k = 0; k < operation[e->op].arity; k++)
+        if (expr_has_real(e->arg[k])) return true;
+    return false;
+}
+
 bool expr_takes(const struct expr *e, enum expr_effort effort)
 {
     if (operation[e->op].effort >= effort) return true;
@@ -468,6 +476,12 @@ static double smaller_real(double x, double y)
 static double larger_real(double x, double y)
 {
     return x > y || x != x ? x : y;
+}
+
+/* Returns x without its fraction: 0 for NaN, and at most 2^62 in size, so that positions can be added. */
+static int64_t whole(double x)
+{
+    return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62);
 }
 
 /* The names that the columns `real` and `integer` of expr.def use. Integers wrap around, because an expression of a

@@ -184,8 +184,8 @@ const char *expr_infix(enum expr_op op);
 const char *expr_c_function(enum expr_op op);
 /* Whether users may call the operation in a spec. Its name there is expr_c_function(op). */
 bool expr_is_for_users(enum expr_op op);
-/* Appends the names of all functions that users may call, separated by `between`. */
-void expr_list_functions(struct text *out, const char *between);
+/* Whether e or a subexpression of it is a real number. */
+bool expr_has_real(const struct expr *e);
 enum expr_effort expr_effort(enum expr_op op);
 /* Whether the operation of e, or of a subexpression of e, costs at least `effort`. */
 bool expr_takes(const struct expr *e, enum expr_effort effort);

@@ -111,12 +111,13 @@ bool form_scale(struct module *m, struct form *f, int64_t times)
     return true;
 }
 
-/* Whether e is not negative and depends on the index of a head and on no other index. Loops over keys are inside loops
-   over heads, where such an e usually has a single value. */
+/* Whether e is not negative and depends on the index of a batch entry or head and on no other index. Loops over keys
+   are inside loops over batch entries and heads, where such an e usually has a single value. */
 static bool of_heads(const struct module *m, const struct expr *e)
 {
     for (int a = 0; a < m->axes; a++)
-        if (expr_axes(e) >> a & 1 && m->axis[a].source != SIZE_KV_HEADS && m->axis[a].source != SIZE_MEMBERS)
+        if (expr_axes(e) >> a & 1 && m->axis[a].source != SIZE_BATCH && m->axis[a].source != SIZE_KV_HEADS &&
+            m->axis[a].source != SIZE_MEMBERS)
             return false;
     return expr_axes(e) != 0 && not_negative(e);
 }
@@ -140,6 +141,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
 {
     const struct expr *x;
     int64_t k;
+    if (expr_has_real(e)) return NULL; /* loop bounds are computed in integers */
     if (floor_quotient(m, e, &x, &k)) {
         x = expr_extreme(m, x, largest);
         if (!x) return NULL;
@@ -185,6 +187,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
 
 const struct expr *form_extreme(struct module *m, const struct form *f, int64_t sign, bool largest)
 {
+    if (expr_has_real(f->remainder)) return NULL;
     const struct expr *e = sign > 0 ? f->remainder : expr_make(m, EXPR_NEG, f->remainder, NULL, NULL);
     for (int a = 0; a < m->axes; a++) {
         int64_t weight = sign * f->weight[a];

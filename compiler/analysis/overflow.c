@@ -26,10 +26,11 @@ static bool is_maximum(const struct graph *g, const struct value *v, const struc
     return any && (all || e->op == EXPR_MAX);
 }
 
-/* Returns the exponent of exp, exp2 or pow, or NULL for any other operation. */
+/* Returns the exponent of exp, exp2, expm1 or pow, or NULL for any other operation. */
 static const struct expr *exponent_of(const struct expr *e)
 {
-    return e->op == EXPR_EXP || e->op == EXPR_EXP2 ? e->arg[0] : e->op == EXPR_POW ? e->arg[1] : NULL;
+    const bool one = e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_EXPM1;
+    return one ? e->arg[0] : e->op == EXPR_POW ? e->arg[1] : NULL;
 }
 
 static bool has_loose_exponential(const struct graph *g, const struct value *v, const struct expr *e)
@@ -153,7 +154,7 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
                               : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))",
                                              floor(log(largest)) - 28); /* exp(28) leaves room for sums over rows */
     diagnostics_warning(d, found->at, "%s'%s' overflows %s if its exponent is large%s; rows of the result are then NaN",
-                        where, power ? "pow" : "exp", dtype_name(dtype_of_sums(dtype)), above);
+                        where, expr_c_function(found->e->op), dtype_name(dtype_of_sums(dtype)), above);
     diagnostics_note(
         d, found->at,
         "the maximum of a row is subtracted only if the whole weight is a factor times an exponential: write the "

@@ -230,8 +230,9 @@ static void explain_algorithm(const struct unit *p)
                                                      : "");
 }
 
-static void explain_expression(const char *key, const struct expression *e, bool *any)
+static void explain_expression(void *user, const char *key, const struct expression *e)
 {
+    bool *const any = user;
     if (!*any) section("Expressions, as understood");
     *any = true;
     struct text text = {0};
@@ -240,18 +241,10 @@ static void explain_expression(const char *key, const struct expression *e, bool
     text_free(&text);
 }
 
-static void explain_mask(const struct mask *m, bool *any)
-{
-    if (m->kind == MASK_EXPR) explain_expression("expr", m->expr, any);
-    for (int k = 0; k < m->parts; k++) explain_mask(m->part[k], any);
-}
-
 static void explain_expressions(const struct spec *spec)
 {
     bool any = false;
-    if (spec->similarity.modify) explain_expression("modify", spec->similarity.modify, &any);
-    if (spec->similarity.weight) explain_expression("weight", spec->similarity.weight, &any);
-    explain_mask(spec->mask, &any);
+    spec_expressions(spec, explain_expression, &any);
 }
 
 /* The parameters of the tables of costs: the lengths, and the machine if --machine measures it. */
@@ -312,18 +305,29 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
    token, or backward. */
 enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
 
-/* The number of heads whose costs are counted and averaged if heads see different keys. */
-enum { COUNTED_HEADS = 8 };
+/* The number of heads, and of batch entries, whose costs are counted and averaged if they see different keys. */
+enum { COUNTED_HEADS = 8, COUNTED_BATCH = 4 };
+
+/* Whether the keys that a query sees depend on the index of an axis of this source. Ids of documents are the same for
+   all batch entries here. */
+static bool keys_differ(const struct graph *g, enum size_source source)
+{
+    const struct module *m = g->module;
+    bool differ = false;
+    for (int v = 0; v < g->values; v++)
+        for (int a = 0; a < m->axes && g->value[v].where; a++)
+            differ |= m->axis[a].source == source && axes_beside_ids(g->value[v].where) >> a & 1;
+    return differ;
+}
 
 static int64_t counted_heads(const struct graph *g)
 {
-    const struct module *m = g->module;
-    uint32_t heads = 0, named = 0;
-    for (int a = 0; a < m->axes; a++)
-        if (m->axis[a].source == SIZE_KV_HEADS || m->axis[a].source == SIZE_MEMBERS) heads |= UINT32_C(1) << a;
-    for (int v = 0; v < g->values; v++)
-        if (g->value[v].where) named |= expr_axes(g->value[v].where);
-    return named & heads ? COUNTED_HEADS : 1;
+    return keys_differ(g, SIZE_KV_HEADS) || keys_differ(g, SIZE_MEMBERS) ? COUNTED_HEADS : 1;
+}
+
+static int64_t counted_batch(const struct graph *g)
+{
+    return keys_differ(g, SIZE_BATCH) ? COUNTED_BATCH : 1;
 }
 
 /* Turns the counts for `heads` heads into the average of one head. */
@@ -358,14 +362,15 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
         const struct call_parts run = of == GRADIENTS ? unit_gradients(p, target, n, true)
                                                       : (struct call_parts){whole, &forward, 1};
         const int64_t heads = counted_heads(p->graph);
-        const struct problem_size size = {1, heads, 1, one ? 1 : n, n};
+        const int64_t batch = counted_batch(p->graph);
+        const struct problem_size size = {batch, heads, 1, one ? 1 : n, n};
         struct counts counts;
         struct roofline roofline;
         bool memory;
         char time[32], share[16] = "-";
         count_parts(&run, &size, costs->document, costs->machine ? costs->threads : 1, limits->cache, &counts,
                     &roofline);
-        of_one_head(heads, &counts, &roofline);
+        of_one_head(batch * heads, &counts, &roofline);
         double seconds = roofline_seconds(&roofline, &limits->rates, &memory);
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
         printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %13.0f  %12.1f  %-8s", (long long)n,
@@ -407,6 +412,8 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
         printf("  for products on matrix units, below %.1f\n", limits.rates.units / limits.rates.bandwidth);
     if (counted_heads(p->graph) > 1)
         printf("  heads do not see the same keys: numbers are the mean of the first %d heads\n", COUNTED_HEADS);
+    if (counted_batch(p->graph) > 1)
+        printf("  batch entries do not see the same keys: numbers are the mean of the first %d\n", COUNTED_BATCH);
     const bool exact = print_costs(p, costs, &limits, ALL_QUERIES);
     if (has_few(p)) {
         printf("  with one query and n keys:\n");

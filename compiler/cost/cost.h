@@ -54,6 +54,10 @@ struct counts {
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                 struct counts *out);
 
+/* Returns the axes whose INDEX occurs in e, but for the batch axis of ids, which are assumed to be the same for all
+   batch entries. (count.c) */
+uint32_t axes_beside_ids(const struct expr *e);
+
 /* The pairs that the loops visit. They are counted from the bounds of the loops (visit.c). If loops over two sequences
    are nested, the outer sequence counts as queries, and the inner sequence as keys. */
 struct visited {

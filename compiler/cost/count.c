@@ -427,24 +427,32 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
     return count >= 0 ? pairs : pairs_of_head(x, where, r);
 }
 
-/* Returns the number of pairs in a region, over all heads of one batch entry. All batch entries have the same ids, so
-   their numbers are equal. */
+uint32_t axes_beside_ids(const struct expr *e)
+{
+    if (e->op == EXPR_ID) return axes_beside_ids(e->arg[1]);
+    uint32_t axes = e->op == EXPR_INDEX ? UINT32_C(1) << e->integer : 0;
+    for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_beside_ids(e->arg[k]);
+    return axes;
+}
+
+/* Returns the number of pairs in a region, over all heads of one batch entry: the mean over batch entries. All batch
+   entries have the same ids. */
 static double pairs_of(struct counter *x, const struct expr *where)
 {
     for (int k = 0; k < x->regions; k++)
         if (x->region[k].where == where) return x->region[k].pairs;
-    uint32_t axes = expr_axes(where);
+    uint32_t axes = axes_beside_ids(where);
     double pairs = 0, alike = 1;
-    int64_t iterations[2] = {1, 1};
-    int axis[2] = {-1, -1};
+    int64_t iterations[3] = {1, 1, 1}; /* key/value heads, members, batch entries */
+    int axis[3] = {-1, -1, -1};
     for (int a = 0; a < x->m->axes; a++) {
         enum size_source source = x->m->axis[a].source;
-        if (source != SIZE_KV_HEADS && source != SIZE_MEMBERS) continue;
-        bool members = source == SIZE_MEMBERS;
+        if (source != SIZE_KV_HEADS && source != SIZE_MEMBERS && source != SIZE_BATCH) continue;
+        const int which = source == SIZE_MEMBERS ? 1 : source == SIZE_BATCH ? 2 : 0;
         if (axes >> a & 1) {
-            axis[members] = a;
-            iterations[members] = x->extent[a];
-        } else {
+            axis[which] = a;
+            iterations[which] = x->extent[a];
+        } else if (source != SIZE_BATCH) {
             alike *= (double)x->extent[a];
         }
     }
@@ -454,12 +462,13 @@ static double pairs_of(struct counter *x, const struct expr *where)
         struct row r;
         bool plain = expr_reads_ids(where) && ids_are_plain(x, where);
         row_start(x, &r);
-        for (int64_t g = 0; g < iterations[0]; g++)
-            for (int64_t m = 0; m < iterations[1]; m++) {
-                row_set(&r, axis[0], g);
-                row_set(&r, axis[1], m);
-                pairs += plain ? pairs_with_ids(x, where, &r) : pairs_of_head(x, where, &r);
-            }
+        for (int64_t n = 0; n < iterations[0] * iterations[1] * iterations[2]; n++) {
+            row_set(&r, axis[0], n % iterations[0]);
+            row_set(&r, axis[1], n / iterations[0] % iterations[1]);
+            row_set(&r, axis[2], n / iterations[0] / iterations[1]);
+            pairs += plain ? pairs_with_ids(x, where, &r) : pairs_of_head(x, where, &r);
+        }
+        pairs /= (double)iterations[2];
     }
     if (x->regions < MAX_REGIONS) x->region[x->regions++] = (struct region){where, pairs * alike};
     return pairs * alike;

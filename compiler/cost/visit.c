@@ -256,7 +256,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
         case SIZE_UNITS: iterate(w, s, weight); break;
         case SIZE_ROWS:
         case SIZE_CONSTANT: walk(w, s->body, weight); break; /* all iterations visit the same pairs */
-        case SIZE_BATCH: walk(w, s->body, weight * (double)w->size[s->axis]); break;
+        case SIZE_BATCH:
         case SIZE_KV_HEADS:
         case SIZE_MEMBERS:
             if (w->named >> s->axis & 1)
@@ -275,11 +275,13 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
     }
 }
 
+/* Returns the axes whose index or current range e names. Ids are the same for all batch entries. */
 static uint32_t axes_named(const struct expr *e)
 {
     if (!e) return 0;
+    const bool ids = e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID;
     uint32_t axes = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
-    for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_named(e->arg[k]);
+    for (int k = ids; k < expr_arity(e->op); k++) axes |= axes_named(e->arg[k]);
     return axes;
 }
 

@@ -100,6 +100,26 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedules = s->knobs > 0 || s->backward;
 }
 
+struct decoded {
+    struct diagnostics *d;
+    struct position asked_at; /* where 'emit' asks for 'decode'; no position: an option does */
+};
+
+/* Reports the names that have no value when a sequence is decoded. */
+static void check_decoded(void *user, const char *key, const struct expression *e)
+{
+    const struct decoded *const x = user;
+    (void)key;
+    for (int n = 0; n < EXPRESSION_NAMES; n++) {
+        const enum expression_name name = (enum expression_name)n;
+        if (!e->uses[n] || expression_name_decodes(name)) continue;
+        diagnostics_error(x->d, e->first_use[n].at,
+                          "'%s' depends on how a sequence is divided into calls, so it cannot be decoded",
+                          expression_name(name));
+        if (x->asked_at.line) diagnostics_note(x->d, x->asked_at, "'emit' asks for 'decode'");
+    }
+}
+
 /* Whether a kernel can decode: continue a sequence token by token. If not, reports errors. `asked` says that an option
    asks for decoding, and the spec does not. */
 static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
@@ -110,6 +130,9 @@ static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
     const struct position at = spec->linformer ? spec->project_at : masked ? spec->mask->at : spec->emit_at;
     const int errors = diagnostics_errors(d);
+    struct decoded decoded = {d, asked ? (struct position){0, 0} : spec->emit_at};
+    spec_expressions(spec, check_decoded, &decoded);
+    if (diagnostics_errors(d) > errors) return false;
     if (spec->linformer)
         diagnostics_error(d, at, "'project' mixes all keys of a sequence, so this spec cannot be decoded");
     else if (looks_ahead(g)) {
@@ -135,7 +158,7 @@ static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
             diagnostics_error(
                 d, spec->emit_at,
                 "the parameter '%s' has elements for every query of a call, so this spec cannot be decoded", a->name);
-        else if (array_has_size(a, ARRAY_SIZE_N_K) && a->dtype != DTYPE_I32)
+        else if (array_has_size(a, ARRAY_SIZE_N_K) && a->dtype != DTYPE_I32 && !spec->linformer)
             diagnostics_error(d, spec->emit_at,
                               "the parameter '%s' has elements for every key; decoding with such an array is not "
                               "compiled yet",

@@ -62,13 +62,22 @@ bool emit_tasks_of_keys(const struct loops *l)
     return false;
 }
 
+/* Whether an array has an axis of slices of rows: partial sums for the gradient of an array. */
+static bool has_units(const struct loops *l)
+{
+    for (int a = 0; a < l->arrays; a++)
+        for (int k = 0; k < l->array[a].rank; k++)
+            if (l->module->axis[l->array[a].axes[k]].source == SIZE_UNITS) return true;
+    return false;
+}
+
 int64_t emit_units_of(const struct loops *l)
 {
     struct chain heads = chain_of(l->body);
     int64_t units = 1;
     for (int k = 0; k < heads.loops; k++) {
         const struct axis *axis = &l->module->axis[heads.loop[k]->axis];
-        if (axis->source == SIZE_BATCH) return 0;
+        if (axis->source == SIZE_BATCH && !has_units(l)) return 0;
         if (axis->source == SIZE_UNITS) units = axis->extent;
     }
     return emit_in_phases(l) ? 0 : units;

@@ -157,6 +157,7 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
                  emit_tasks_over(l, SIZE_MEMBERS)    ? 2
                  : emit_tasks_over(l, SIZE_KV_HEADS) ? 1
                                                      : 0);
+    if (emit_units_of(l) && emit_tasks_over(l, SIZE_BATCH)) text_add(out, ", .unit_batch = 1");
     if (emit_in_order(l)) text_add(out, ", .in_order = 1");
     if (x->apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
     if (emit_in_phases(l))

@@ -196,7 +196,13 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
     const bool totals = emit_has_totals(e, t->arena);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
     template_set_number(t, "SIZES", e->p->parts > 0 || (e->p->spec->emit & EMIT_DECODE));
+    bool of_batch = false;
+    for (int k = 0; k < e->p->backwards; k++) {
+        const struct compilation *const c = e->p->backward[k].c;
+        of_batch |= c && emit_units_of(c->loops) && emit_tasks_over(c->loops, SIZE_BATCH);
+    }
     template_set_number(t, "TOTALS", totals);
+    template_set_number(t, "UNITS_OF_BATCH", of_batch);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
     const struct sums sums = sums_of(e, t->arena);
     template_set(t, "ROW_MEMBERS",
@@ -330,6 +336,8 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
     template_set_number(t, "READ_FIRST", p->read_first);
+    template_set_number(t, "NUMBERED", emit_numbers_sequences(p->spec));
+    template_set_number(t, "TRUNCATES", emit_truncates(p->spec));
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
     template_set_number(t, "MOVES", p->moves);

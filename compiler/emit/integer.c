@@ -3,6 +3,9 @@
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
+#include "../expression/expression.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,6 +55,47 @@ const char *emit_number(const struct emitter *x, double value, bool narrow)
         if (narrow ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
     }
     return arena_printf(x->m->arena, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", narrow ? "f" : "");
+}
+
+static void find_batch(void *user, const char *key, const struct expression *e)
+{
+    bool *const found = user;
+    (void)key;
+    *found |= e->uses[NAME_b] || e->uses[NAME_B];
+}
+
+bool emit_numbers_sequences(const struct spec *spec)
+{
+    bool found = false;
+    if (spec->emit & EMIT_DECODE) spec_expressions(spec, find_batch, &found);
+    return found;
+}
+
+static void find_truncated(void *user, const char *key, const struct expression *e)
+{
+    bool *const found = user;
+    (void)key;
+    *found |= expr_has(e->value, EXPR_TRUNC);
+}
+
+bool emit_truncates(const struct spec *spec)
+{
+    bool found = false;
+    spec_expressions(spec, find_truncated, &found);
+    return found;
+}
+
+/* Returns C for the number of a task's sequence in its batch, in place of INDEX, LO or HI; NULL: the axis numbers no
+   sequences, or its index is that number. A state's sequences are computed in groups, in which `b` begins at 0. */
+static const char *sequence_number(const struct emitter *x, const struct expr *e, bool inner)
+{
+    const int axis = (int)e->integer;
+    const bool numbered = x->m->axis[axis].source == SIZE_BATCH && x->task_axis[axis] &&
+                          !program_is_backward(&x->c->program) && emit_numbers_sequences(x->c->spec);
+    if (!numbered) return NULL;
+    const char *const name = x->m->axis[axis].name, *const more = e->op == EXPR_HI ? " + 1" : "";
+    return arena_printf(x->m->arena, inner ? "(%s + call->first_sequence%s)" : "%s + call->first_sequence%s", name,
+                        more);
 }
 
 static bool is_sum(const struct expr *e)
@@ -220,7 +264,9 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner)
 {
     struct arena *arena = x->m->arena;
-    const char *name = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI ? x->m->axis[e->integer].name : "";
+    const bool index = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI;
+    const char *name = index ? x->m->axis[e->integer].name : "", *number = index ? sequence_number(x, e, inner) : NULL;
+    if (number) return number;
     switch ((int)e->op) {
     case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);

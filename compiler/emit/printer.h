@@ -279,6 +279,10 @@ const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *a
    name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);
 
+/* Whether an expression has the number of a batch entry, or how many there are, and the kernel can extend a state. */
+bool emit_numbers_sequences(const struct spec *spec);
+/* Whether an expression removes the fraction of a real. */
+bool emit_truncates(const struct spec *spec);
 /* Returns the number of the declared range of ids whose minimum or maximum is `e`, or x->ids if that range is not
    declared. */
 int emit_known_ids(const struct emitter *x, const struct expr *e);

@@ -5,6 +5,7 @@
 #include "scalar.h"
 #include "../analysis/analysis.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,23 +176,23 @@ static struct term load(struct nest *n, int operand)
     return (struct term){emit_element(x, r), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
 }
 
-/* Returns whether any subexpression is a real number. */
-static bool has_real(const struct expr *e)
-{
-    if (e->type == TYPE_REAL) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (has_real(e->arg[k])) return true;
-    return false;
-}
-
 /* Returns C for the minimum or maximum of two scalars. A NaN in `a` or `b` is kept, unlike in fmin and fmax. */
 static const char *extreme(struct nest *n, enum expr_op op, const char *a, const char *b)
 {
     return scalar_format(n, "(%s %s %s || %s != %s ? %s : %s)", a, op == EXPR_MIN ? "<" : ">", b, a, a, a, b);
 }
 
+/* Whether e is computed from indices and constants only. Tables are constants. */
+static bool from_indices(const struct nest *n, const struct expr *e)
+{
+    if (e->op == EXPR_OPERAND) return n->x->l->array[n->s->operand[e->integer].of].kind == ARRAY_TABLE;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!from_indices(n, e->arg[k])) return false;
+    return true;
+}
+
 /* Returns the term of a real expression over indices only. It is a double for every storage type, because the result is
-   compared or rounded down and has to be exact. */
+   compared, rounded down or an angle, and has to be exact. */
 static struct term wide_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -265,7 +266,7 @@ static bool compares_reals(const struct expr *e)
 static struct term shared_integer(struct nest *n, const struct expr *e, enum level level)
 {
     enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
-    if (!has_real(e)) return (struct term){emit_integer(n->x, e), kind, false, false};
+    if (!expr_has_real(e)) return (struct term){emit_integer(n->x, e), kind, false, false};
     const char *part[3] = {"", "", ""}, *c;
     bool reals = compares_reals(e), exact = !expr_has(e, EXPR_OPERAND);
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -274,11 +275,15 @@ static struct term shared_integer(struct nest *n, const struct expr *e, enum lev
             t = (struct term){emit_number(n->x, e->arg[k]->real, false), KIND_DOUBLE, false, false};
         if (reals)
             t = exact ? as_double(n, t) : scalar_as_real(n, t);
+        else if (e->op == EXPR_TRUNC)
+            t = as_double(n, t);
         else if (kind == KIND_INT && t.kind == KIND_BOOL)
             t = as_int(n, t);
         part[k] = scalar_wrapped(n, t.c);
     }
-    if (e->op == EXPR_NOT)
+    if (e->op == EXPR_TRUNC)
+        c = scalar_format(n, "truncated(%s)", part[0]);
+    else if (e->op == EXPR_NOT)
         c = scalar_format(n, "!%s", part[0]);
     else if (e->op == EXPR_SELECT)
         c = scalar_format(n, "%s ? %s : %s", part[0], part[1], part[2]);
@@ -410,6 +415,20 @@ static struct term arithmetic(struct nest *n, const struct expr *e, enum level l
                                  scalar_wrapped(n, scalar_as_vector(n, b))));
 }
 
+/* Returns the term of a real without its fraction. The C function takes the addresses of doubles and integers, because
+   a target may have no vectors of that width. */
+static struct term truncated(struct nest *n, const struct expr *e, enum level level)
+{
+    struct term a = expr_has(e, EXPR_OPERAND) ? as_double(n, scalar_term(n, e->arg[0], level))
+                                              : wide_term(n, e->arg[0], level);
+    const int number = n->x->temporaries++;
+    const char *const suffix = n->x->suffix, *const whole = scalar_format(n, "whole%d", number);
+    a = name_term(n, a, level, scalar_format(n, "real%d", number));
+    scalar_line(n, level, scalar_format(n, "ints_%s %s = {0};", suffix, whole));
+    scalar_line(n, level, scalar_format(n, "truncate_%s(&%s, &%s);", suffix, whole, a.c));
+    return ints_of(whole);
+}
+
 static struct term integer_term(struct nest *n, const struct expr *e, enum level level)
 {
     if (n->lane < 0 || !scalar_depends(n, e, n->lane)) return shared_integer(n, e, level);
@@ -417,6 +436,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     switch ((int)e->op) {
     case EXPR_INDEX: return index_of_lanes(n);
     case EXPR_ID: return ids_of_lanes(n, e, level);
+    case EXPR_TRUNC: return truncated(n, e, level);
     case EXPR_AND:
     case EXPR_OR: return and_or(n, e, level);
     case EXPR_NOT: {
@@ -445,7 +465,39 @@ static struct term double_term(struct nest *n, const struct expr *e, enum level 
             scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)),
             KIND_DOUBLE, a.vector || b.vector, false};
     }
-    return as_double(n, scalar_term(n, e, level));
+    return from_indices(n, e) ? wide_term(n, e, level) : as_double(n, scalar_term(n, e, level));
+}
+
+/* Whether all elements of a table are at most 1 in size. */
+static bool is_fraction(const struct nest *n, const struct array *table)
+{
+    int64_t elements = 1;
+    for (int k = 0; k < table->rank; k++) elements *= n->x->m->axis[table->axes[k]].extent;
+    for (int64_t k = 0; k < elements; k++)
+        if (!(fabs(table->data[k]) <= 1)) return false;
+    return true;
+}
+
+/* Counts the integer factors of a product. Returns a large number if it has a factor that is neither an integer nor a
+   constant of at most 1. */
+static int integer_factors(const struct nest *n, const struct expr *e)
+{
+    enum { MANY = 100 };
+    if (e->type != TYPE_REAL) return 1;
+    if (e->op == EXPR_NEG) return integer_factors(n, e->arg[0]);
+    if (e->op == EXPR_MUL) return integer_factors(n, e->arg[0]) + integer_factors(n, e->arg[1]);
+    if (e->op == EXPR_REAL) return fabs(e->real) <= 1 ? 0 : MANY;
+    if (e->op != EXPR_OPERAND) return MANY;
+    const struct array *const a = &n->x->l->array[n->s->operand[e->integer].of];
+    return a->kind == ARRAY_TABLE && is_fraction(n, a) ? 0 : MANY;
+}
+
+/* Whether an angle is small enough for sin_T and cos_T: it is a position times factors of at most 1, or a number of an
+   array in f32, where angles above 10^6 have no exact sine. Any other angle may be of any size. */
+static bool angle_is_small(const struct nest *n, const struct expr *e)
+{
+    if (e->op == EXPR_OPERAND && n->x->m->dtype != DTYPE_F64) return true;
+    return integer_factors(n, e) <= 1;
 }
 
 /* Returns an integer expression as a real of the kernel's type. If the expression is linear in the rows of a tile, only
@@ -540,13 +592,15 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
                 n, (struct term){scalar_format(n, "%s(%s)", expr_c_function(e->op), a.c), KIND_DOUBLE, false, false});
         if (!is_name(a.c) || strchr(a.c, '('))
             a = name_term(n, a, level, scalar_format(n, "angle%d", n->x->temporaries++));
-        return (struct term){scalar_format(n, "%s_%s(&%s)", expr_name(e->op), x->suffix, a.c), KIND_REAL, true, false};
+        const char *const any = angle_is_small(n, e->arg[0]) ? "" : "_any";
+        return (struct term){scalar_format(n, "%s%s_%s(&%s)", expr_name(e->op), any, x->suffix, a.c), KIND_REAL, true,
+                             false};
     }
     if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
     bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
     if (narrow && vector && sum && (is_slope(n, e->arg[0]) || is_slope(n, e->arg[1]))) return slope_term(n, e, level);
     /* a scalar over indices only stays a double, which is exact */
-    bool exact = !vector && !expr_has(e, EXPR_OPERAND);
+    bool exact = !vector && from_indices(n, e);
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
     for (int k = 0; k < expr_arity(e->op); k++) {
         bool condition = e->op == EXPR_SELECT && k == 0;

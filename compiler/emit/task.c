@@ -117,9 +117,12 @@ static const char *address_of(struct emitter *x, const struct array *a)
     for (int k = 0; k < a->rank; k++) {
         const struct axis *axis = &x->m->axis[a->axes[k]];
         bool fixed = x->task_axis[a->axes[k]];
-        const char *size = emit_size(x->m, a->axes[k]);
+        const char *size = emit_size(x->m, a->axes[k]), *index = axis->name;
+        /* extend moves the pointers of all arrays but those of reals in `params` to its first sequence */
+        if (fixed && axis->source == SIZE_BATCH && a->kind == ARRAY_PARAM && a->dtype != DTYPE_I32)
+            index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
         if (fixed)
-            made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, axis->name) : axis->name;
+            made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, index) : index;
         else if (made)
             made = arena_printf(arena, "%s * %s", made, size);
     }
@@ -255,7 +258,8 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
             text_add(out, "    const int64_t %s = call->p.heads / %s;\n", name,
                      emit_units_of(x->l) ? "max(call->p.kv_heads, 1)" : "call->p.kv_heads");
         else
-            text_add(out, "    const int64_t %s = call->p.%s;\n", name, name);
+            text_add(out, "    const int64_t %s = call->p.%s%s;\n", name, name,
+                     given[k] == SIZE_BATCH && emit_numbers_sequences(x->c->spec) ? " + call->other_sequences" : "");
     }
     if (chunks) text_add(out, "%s", chunks);
 }

@@ -106,27 +106,30 @@ bool expression_library_missing(void)
 /* ---- the file in memory ---- */
 
 static const char file_name[] = "attnc-expression.c";
-static const char before[] = "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
 static const char after[] = "\n); }\n";
 
 /* Returns the text of the file before the user's text. It declares the arrays and the functions of the language, and
-   begins the function that returns the user's expression. Sets *declarations to the number of declarations. All types
-   are integers, because clang's types are not used. */
-static const char *text_before(struct arena *arena, const struct user_arrays *arrays, int *declarations)
+   begins the function that returns the user's expression, whose parameters are the names that the expression may use.
+   Sets *declarations to the number of declarations. All types are integers, because clang's types are not used. */
+static const char *text_before(const struct expression_reader *r, int *declarations)
 {
-    const char *text = "";
-    *declarations = arrays->count;
-    for (int k = 0; k < arrays->count; k++) {
-        text = arena_printf(arena, "%sextern long long %.*s%s;\n", text, arrays->array[k].rank, "********",
-                            arrays->array[k].name);
-    }
-    for (int op = 0; op < EXPR_OPS; op++) {
-        if (!expr_is_for_users((enum expr_op)op)) continue;
-        const char *second = expr_arity((enum expr_op)op) == 2 ? ", long long" : "";
-        text = arena_printf(arena, "%slong long %s(long long%s);\n", text, expr_c_function((enum expr_op)op), second);
+    struct text text = {0};
+    *declarations = r->arrays->count;
+    for (int k = 0; k < r->arrays->count; k++)
+        text_add(&text, "extern long long %.*s%s;\n", r->arrays->array[k].rank, "********", r->arrays->array[k].name);
+    for (int function = 0; function < EXPRESSION_FUNCTIONS; function++) {
+        if (!expression_function_name(function)) continue;
+        text_add(&text, "long long %s(", expression_function_name(function));
+        for (int k = 0; k < expression_function_arguments(function); k++) text_add(&text, "%slong long", k ? ", " : "");
+        text_add(&text, ");\n");
         ++*declarations;
     }
-    return arena_printf(arena, "%s%s", text, before);
+    text_add(&text, "long long attnc_value(long long ");
+    expression_list_names(r->place, &text, ", long long ");
+    text_add(&text, ") { return (\n");
+    const char *made = arena_copy(r->arena, text.data);
+    text_free(&text);
+    return made;
 }
 
 /* ---- from the syntax tree to expressions ---- */
@@ -265,7 +268,8 @@ static struct typed finish_exponential(const struct lowering *x, CXCursor at, co
                                        const struct expr *exponential)
 {
     struct expression_reader *r = x->r;
-    if ((exponential->op == EXPR_EXP || exponential->op == EXPR_POW) && r->exponentials < EXPRESSION_MAX_TOKENS)
+    const bool grows = exponential->op == EXPR_EXP || exponential->op == EXPR_EXPM1 || exponential->op == EXPR_POW;
+    if (grows && r->exponentials < EXPRESSION_MAX_TOKENS)
         r->exponential[r->exponentials++] = (struct exponential){.e = exponential, .offset = begin_of(x, at)};
     return finish(x, at, e, true);
 }
@@ -426,24 +430,48 @@ static struct typed lower_power(const struct lowering *x, CXCursor at, const str
     return finish(x, at, n < 0 ? make(x, EXPR_DIV, expr_real(x->m, 1), power) : power, true);
 }
 
+/* The smallest or largest of two arguments. It is an integer, exact for every position, if both are integers. */
+static struct typed extreme(const struct lowering *x, enum expr_op op, struct typed a, struct typed b)
+{
+    return (struct typed){make(x, op, a.e, b.e), a.real || b.real};
+}
+
 static struct typed lower_call(const struct lowering *x, CXCursor cursor)
 {
     const char *name = spelling(x, cursor);
-    const enum expr_op op = expression_function(name);
-    if (op == EXPR_OPS || lib.clang_Cursor_getNumArguments(cursor) != expr_arity(op)) {
+    const int function = expression_find_function(name);
+    if (function == EXPRESSION_FUNCTIONS ||
+        lib.clang_Cursor_getNumArguments(cursor) != expression_function_arguments(function)) {
         expression_error(x->r, begin_of(x, cursor), "this call is not part of expressions");
         return nothing;
     }
-    struct typed arg[2] = {nothing, nothing};
-    for (int k = 0; k < expr_arity(op); k++)
+    struct typed arg[3] = {nothing, nothing, nothing};
+    for (int k = 0; k < expression_function_arguments(function); k++)
         if (!(arg[k] = lower(x, lib.clang_Cursor_getArgument(cursor, (unsigned)k))).e) return nothing;
+    if (function == EXPR_OPS + COMPOSED_clamp) {
+        const struct typed made = extreme(x, EXPR_MIN, extreme(x, EXPR_MAX, arg[0], arg[1]), arg[2]);
+        return finish(x, cursor, made.e, made.real);
+    }
+    const enum expr_op op = (enum expr_op)function;
     const struct expr *a = arg[0].e, *b = arg[1].e;
     if (op == EXPR_POW) return lower_power(x, cursor, a, b);
     if (op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
     /* fabs, fmin and fmax of integers are integers, exact for every position */
     bool integer = (op == EXPR_ABS || op == EXPR_MIN || op == EXPR_MAX) && !arg[0].real && !arg[1].real;
     const struct expr *made = make(x, op, a, b);
-    return op == EXPR_EXP ? finish_exponential(x, cursor, made, made) : finish(x, cursor, made, !integer);
+    return op == EXPR_EXP || op == EXPR_EXPM1 ? finish_exponential(x, cursor, made, made)
+                                              : finish(x, cursor, made, !integer);
+}
+
+/* (int)x, the only cast that tokens.c accepts. */
+static struct typed lower_cast(const struct lowering *x, CXCursor cursor)
+{
+    struct children c = children_of(cursor);
+    struct typed a = c.count == 1 ? lower(x, c.last) : nothing;
+    if (!a.e) return nothing;
+    const bool converted = a.e->op == EXPR_MUL && a.e->arg[0]->type != TYPE_REAL && expr_is_real(a.e->arg[1], 1);
+    if (converted) a.e = a.e->arg[0]; /* as_real has made it from an integer */
+    return finish(x, cursor, a.e->type == TYPE_REAL ? make(x, EXPR_TRUNC, a.e, NULL) : a.e, false);
 }
 
 /* Returns an element of an array. Equal elements are one operand. */
@@ -491,6 +519,13 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
                              e.array->name);
             return nothing;
         }
+        if (expr_has_real(t.e)) {
+            expression_error(x->r, begin_of(x, at),
+                             "subscript %d of '%s' is computed from a real number, which is not "
+                             "compiled yet",
+                             k + 1, e.array->name);
+            return nothing;
+        }
         e.sub[k] = t.e->type == TYPE_BOOL ? expr_make(x->m, EXPR_SELECT, t.e, expr_int(x->m, 1), expr_int(x->m, 0))
                                           : t.e;
     }
@@ -499,13 +534,12 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
 
 static struct typed lower_name(const struct lowering *x, CXCursor cursor)
 {
-    static const char names[] = "ijh";
-    const char *name = spelling(x, cursor);
-    if (expression_array(x->r, name)) return lower_subscripts(x, cursor);
-    if (strcmp(name, "s") == 0) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, 0), true};
-    const char *found = strlen(name) == 1 ? strchr(names, *name) : NULL;
-    if (found) return (struct typed){expr_leaf(x->m, EXPR_INDEX, (int)(found - names)), false};
-    expression_error(x->r, begin_of(x, cursor), "unknown name '%s'", name);
+    const char *const word = spelling(x, cursor);
+    const enum expression_name name = expression_find_name(word);
+    if (expression_array(x->r, word)) return lower_subscripts(x, cursor);
+    if (name == NAME_s) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, 0), true};
+    if (name != EXPRESSION_NAMES) return (struct typed){expr_leaf(x->m, EXPR_INDEX, (int)name), false};
+    expression_error(x->r, begin_of(x, cursor), "unknown name '%s'", word);
     return nothing;
 }
 
@@ -535,6 +569,7 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
     case CXCursor_BinaryOperator: return lower_binary(x, cursor);
     case CXCursor_ConditionalOperator: return lower_choice(x, cursor);
     case CXCursor_CallExpr: return lower_call(x, cursor);
+    case CXCursor_CStyleCastExpr: return lower_cast(x, cursor);
     default: break;
     }
     expression_error(x->r, begin_of(x, cursor), "this is not part of expressions");
@@ -585,12 +620,16 @@ static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
 
 /* Finds the value that the last function of the file returns. Returns false unless the file has `declarations`
    declarations and then one function with one statement, which returns a value. */
-static bool find_value(CXTranslationUnit unit, int declarations, CXCursor *value)
+static bool find_value(const struct expression_reader *r, CXTranslationUnit unit, int declarations, CXCursor *value)
 {
+    int names = 0;
+    for (int name = 0; name < EXPRESSION_NAMES; name++)
+        names += expression_name_allowed((enum expression_name)name, r->place);
     const struct {
         enum CXCursorKind last;
         int children;
-    } path[] = {{CXCursor_FunctionDecl, declarations + 1}, {CXCursor_CompoundStmt, 5}, {CXCursor_ReturnStmt, 1}};
+    } path[] = {
+        {CXCursor_FunctionDecl, declarations + 1}, {CXCursor_CompoundStmt, names + 1}, {CXCursor_ReturnStmt, 1}};
     CXCursor at = lib.clang_getTranslationUnitCursor(unit);
     for (size_t k = 0; k < sizeof path / sizeof *path; k++) {
         struct children c = children_of(at);
@@ -612,7 +651,7 @@ static const struct expr *parse(struct lowering *x)
     }
     static const char *const arguments[] = {"-xc", "-std=gnu11", "-nostdinc", "-fno-builtin", "-ferror-limit=1"};
     int declarations;
-    const char *head = text_before(r->arena, r->arrays, &declarations);
+    const char *head = text_before(r, &declarations);
     const char *source = arena_printf(r->arena, "%s%s%s", head, r->text, after);
     x->start = strlen(head);
     struct CXUnsavedFile file = {file_name, source, (unsigned long)strlen(source)};
@@ -625,8 +664,8 @@ static const struct expr *parse(struct lowering *x)
     if (failed || !unit)
         expression_error(r, 0, "libclang cannot read this expression");
     else if (check_syntax(x, unit)) {
-        if (find_value(unit, declarations, &value)) made = lower(x, value).e;
-        if (made && r->positions) made = truth(x, made);
+        if (find_value(r, unit, declarations, &value)) made = lower(x, value).e;
+        if (made && r->place == EXPRESSION_MASK) made = truth(x, made);
         if (!made && !r->failed) expression_error(r, 0, "this is not an expression");
     }
     if (unit) lib.clang_disposeTranslationUnit(unit);
@@ -655,16 +694,15 @@ static const struct expr *parse(struct lowering *x)
 }
 #endif
 
-struct expression *expression_read(struct arena *arena, const char *text, bool positions,
+struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user)
 {
     struct expression_reader r = {
-        .arena = arena, .text = text, .positions = positions, .arrays = arrays, .report = report, .user = user};
+        .arena = arena, .text = text, .place = place, .arrays = arrays, .report = report, .user = user};
     if (!expression_check_text(&r)) return NULL;
     struct module *m = module_new(arena, "expression", DTYPE_F64);
-    module_axis(m, "i", SIZE_N_Q, 0);
-    module_axis(m, "j", SIZE_N_K, 0);
-    module_axis(m, "h", SIZE_KV_HEADS, 0);
+    for (int name = 0; name < EXPRESSION_NAMES; name++)
+        module_axis(m, expression_name((enum expression_name)name), SIZE_N_K, 0);
     struct lowering x = {.r = &r, .m = m};
     struct expression *made = arena_alloc(arena, sizeof *made);
     *made = (struct expression){.text = text, .value = parse(&x)};
@@ -674,5 +712,7 @@ struct expression *expression_read(struct arena *arena, const char *text, bool p
     made->elements = r.elements;
     made->element = arena_alloc(arena, (size_t)r.elements * sizeof *made->element + 1);
     memcpy(made->element, r.element, (size_t)r.elements * sizeof *made->element);
+    memcpy(made->uses, r.uses, sizeof r.uses);
+    memcpy(made->first_use, r.first_use, sizeof r.first_use);
     return made->value ? made : NULL;
 }

@@ -78,7 +78,7 @@ static void print(const struct expr *e, const struct names *n, bool inner, struc
         if (n->m)
             text_add(out, "%s", n->m->axis[e->integer].name);
         else
-            text_add(out, "%c", "ijh"[e->integer]);
+            text_add(out, "%s", expression_name((enum expression_name)e->integer));
         return;
     case EXPR_SIZE: print_size(n->m, (int)e->integer, out); return;
     case EXPR_INT: text_add(out, "%lld", (long long)e->integer); return;
@@ -88,6 +88,10 @@ static void print(const struct expr *e, const struct names *n, bool inner, struc
         text_add(out, "%s%s", before, e->op == EXPR_NEG ? "-" : "!");
         print(a, n, true, out);
         text_add(out, "%s", after);
+        return;
+    case EXPR_TRUNC:
+        text_add(out, "(int)");
+        print(unconverted(a), n, true, out);
         return;
     case EXPR_SELECT:
         text_add(out, "%s", before);

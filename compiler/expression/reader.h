@@ -1,4 +1,5 @@
-/* Declarations that tokens.c and clang.c share. tokens.c checks the text of an expression, then clang.c parses it. */
+/* Declarations that the files of this folder share. tokens.c checks the text of an expression, then clang.c parses it.
+ */
 #ifndef ATTNC_EXPRESSION_READER_H
 #define ATTNC_EXPRESSION_READER_H
 
@@ -16,7 +17,7 @@ struct expression_reader {
     struct arena *arena;
     const char *text;
     size_t length;
-    bool positions; /* the expression is a mask, in which s is not allowed */
+    enum expression_place place;
     const struct user_arrays *arrays;
     expression_report *report;
     void *user;
@@ -26,13 +27,26 @@ struct expression_reader {
     struct exponential exponential[EXPRESSION_MAX_TOKENS];
     int elements; /* the different elements of arrays so far */
     struct element element[MAX_OPERANDS];
+    bool uses[EXPRESSION_NAMES];
+    struct name_use first_use[EXPRESSION_NAMES];
 };
 
 /* Returns the array that the spec declares with this name, or NULL. */
 const struct user_array *expression_array(const struct expression_reader *r, const char *name);
 
-/* Returns the operation that users write as a call of function `name`; EXPR_OPS if there is no such function. */
-enum expr_op expression_function(const char *name);
+/* Functions are numbered: operations that users may call have their own number, and the functions that are composed of
+   operations follow. (names.c) */
+enum composed {
+#define COMPOSED(name, arguments) COMPOSED_##name,
+#include "names.def"
+    EXPRESSION_COMPOSED
+};
+enum { EXPRESSION_FUNCTIONS = EXPR_OPS + EXPRESSION_COMPOSED };
+const char *expression_function_name(int function); /* NULL: users may not call this operation */
+int expression_function_arguments(int function);
+/* Return the number of the function or the name with that text, or EXPRESSION_FUNCTIONS, EXPRESSION_NAMES. */
+int expression_find_function(const char *text);
+enum expression_name expression_find_name(const char *text);
 
 /* Reports an error at an offset into the text. */
 void expression_error(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);

@@ -139,18 +139,9 @@ static bool among(const char *word, const char *const *words)
     return false;
 }
 
-enum expr_op expression_function(const char *name)
-{
-    int op = 0;
-    while (op < EXPR_OPS &&
-           !(expr_is_for_users((enum expr_op)op) && strcmp(name, expr_c_function((enum expr_op)op)) == 0))
-        op++;
-    return (enum expr_op)op;
-}
-
 static bool is_function(const char *word)
 {
-    return expression_function(word) != EXPR_OPS;
+    return expression_find_function(word) != EXPRESSION_FUNCTIONS;
 }
 
 const struct user_array *expression_array(const struct expression_reader *r, const char *name)
@@ -162,18 +153,18 @@ const struct user_array *expression_array(const struct expression_reader *r, con
 
 bool expression_reserves(const char *name)
 {
-    static const char *const names[] = {"s", "i", "j",  "h",  "b", "g", "t",     "d",           "row", "B",
-                                        "H", "G", "Nq", "Nk", "D", "E", "clamp", "attnc_value", NULL};
-    return among(name, names) || among(name, types) || among(name, keywords) || is_function(name) || *name == '_';
+    static const char *const more[] = {"d", "attnc_value", NULL};
+    return expression_find_name(name) != EXPRESSION_NAMES || among(name, more) || among(name, types) ||
+           among(name, keywords) || is_function(name) || *name == '_';
 }
 
 /* Returns the function whose name is most similar to `word`, to suggest it to the user; NULL if no name is similar. */
 static const char *near_function(const char *word)
 {
-    const char *names[EXPR_OPS + 1] = {NULL};
+    const char *names[EXPRESSION_FUNCTIONS + 1] = {NULL};
     int count = 0;
-    for (int op = 0; op < EXPR_OPS; op++)
-        if (expr_is_for_users((enum expr_op)op)) names[count++] = expr_c_function((enum expr_op)op);
+    for (int function = 0; function < EXPRESSION_FUNCTIONS; function++)
+        if (expression_function_name(function)) names[count++] = expression_function_name(function);
     return nearest_word(word, names);
 }
 
@@ -188,9 +179,34 @@ static const char *near_array(const struct expression_reader *r, const char *wor
 static void note_functions(struct expression_reader *r, size_t at)
 {
     struct text list = {0};
-    expr_list_functions(&list, ", ");
+    expression_list_functions(&list, ", ");
     expression_note(r, at, "the functions are %s", list.data);
     text_free(&list);
+}
+
+static void note_names(struct expression_reader *r, size_t at)
+{
+    struct text list = {0};
+    expression_list_names(r->place, &list, ", ");
+    expression_note(r, at, "the names are %s%s", list.data,
+                    r->place != EXPRESSION_PAIR ? ""
+                    : r->arrays->count > 0      ? ", and the names under 'arrays'"
+                                                : "; an array is declared under 'arrays'");
+    text_free(&list);
+}
+
+/* Reports a name that exists, but may not be used here. */
+static void report_misplaced(struct expression_reader *r, size_t at, const char *word)
+{
+    if (strcmp(word, "s") == 0 && r->place == EXPRESSION_MASK)
+        expression_error(r, at, "a mask depends only on positions and heads, so it cannot use 's'");
+    else
+        expression_error(r, at, "%s has no '%s'",
+                         r->place == EXPRESSION_MASK   ? "a mask"
+                         : r->place == EXPRESSION_PAIR ? "a weight or logit"
+                                                       : "the angle of a rotation",
+                         word);
+    note_names(r, at);
 }
 
 static void check_name(struct expression_reader *r, size_t at, size_t length, bool called)
@@ -198,16 +214,28 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), r->text + at);
     const struct user_array *array = expression_array(r, word);
-    bool name = array || (length == 1 && strchr(r->positions ? "ijh" : "sijh", *word));
-    if (array && r->positions) {
-        expression_error(r, at, "a mask cannot read '%s', because it is an array of real numbers", word);
+    const enum expression_name known = expression_find_name(word);
+    const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
+    if (array && r->place != EXPRESSION_PAIR) {
+        expression_error(r, at,
+                         r->place == EXPRESSION_MASK
+                             ? "a mask cannot read '%s', because it is an array of real numbers"
+                             : "the angle of a rotation with an array such as '%s' is not compiled yet",
+                         word);
         return;
     }
-    if (called ? is_function(word) : name) return;
+    if (called ? is_function(word) : name) {
+        if (!called && !array && !r->uses[known]) {
+            r->uses[known] = true;
+            r->first_use[known].offset = at;
+        }
+        return;
+    }
     if (among(word, types)) {
         expression_error(r, at, "'%s' is not part of expressions", word);
-        expression_note(
-            r, at, "there are no casts: i, j and h are 64-bit integers, s and numbers with a fraction are doubles");
+        expression_note(r, at,
+                        "the only cast is (int)x: names other than s are 64-bit integers, s and numbers with a "
+                        "fraction are doubles");
     } else if (among(word, keywords) || strncmp(word, "__", 2) == 0 ||
                (word[0] == '_' && word[1] >= 'A' && word[1] <= 'Z'))
         expression_error(r, at, "'%s' is not part of expressions", word);
@@ -222,9 +250,8 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
             expression_note(r, at, "did you mean '%s'?", near);
         else
             note_functions(r, at);
-    } else if (r->positions && strcmp(word, "s") == 0) {
-        expression_error(r, at, "a mask depends only on positions and heads, so it cannot use 's'");
-        expression_note(r, at, "the names are i, j, h");
+    } else if (known != EXPRESSION_NAMES) {
+        report_misplaced(r, at, word);
     } else {
         expression_error(r, at, "unknown name '%s'", word);
         const char *near = near_function(word), *array_near = near_array(r, word);
@@ -233,10 +260,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
         else if (near)
             expression_note(r, at, "did you mean '%s(…)'?", near);
         else
-            expression_note(r, at, "the names are %s%s", r->positions ? "i, j, h" : "s, i, j, h",
-                            r->positions           ? ""
-                            : r->arrays->count > 0 ? ", and the names under 'arrays'"
-                                                   : "; an array is declared under 'arrays'");
+            note_names(r, at);
     }
 }
 
@@ -323,9 +347,11 @@ struct walk {
     struct expression_reader *r;
     size_t at;
     bool operand;      /* the previous token ends an operand */
+    bool cast;         /* the previous token is the `int` of a cast */
     bool function;     /* the previous token is the name of a function */
     int depth, prefix; /* the number of open parentheses; the number of consecutive prefix operators */
     int choices;       /* the number of `?` in the expression */
+    int casts;         /* the number of casts in the expression */
     struct subscripted {
         const struct user_array *array; /* NULL: none */
         size_t at;                      /* the offset of its name */
@@ -424,7 +450,8 @@ static bool check_sign(struct walk *w, const struct sign *sign)
             return false;
         }
         w->depth--;
-        w->operand = true;
+        w->operand = !w->cast; /* a cast comes before its operand */
+        w->cast = false;
         return true;
     }
     if (*s == ',' && (w->depth == 0 || w->open[w->depth - 1].kind != BRACKET_CALL)) {
@@ -454,6 +481,19 @@ static const struct sign *find_sign(const char *text)
     return NULL;
 }
 
+/* Whether the word at w->at is the `int` of a cast: it is alone in parentheses, which follow an operator. */
+static bool is_cast(const struct walk *w, size_t length)
+{
+    const char *s = w->r->text;
+    size_t before = w->at, after = w->at + length;
+    if (length != 3 || strncmp(s + w->at, "int", 3) != 0 || w->operand || w->depth == 0 ||
+        w->open[w->depth - 1].kind != BRACKET_PLAIN)
+        return false;
+    while (before > 0 && is_blank(s[before - 1])) before--;
+    while (is_blank(s[after])) after++;
+    return before > 0 && s[before - 1] == '(' && s[after] == ')';
+}
+
 /* Checks the token at w->at. Returns false if checking should stop. */
 static bool check_token(struct walk *w)
 {
@@ -464,6 +504,15 @@ static bool check_token(struct walk *w)
         while (is_letter(s[length]) || is_digit(s[length])) length++;
         size_t next = length;
         while (is_blank(s[next])) next++;
+        if (is_cast(w, length)) {
+            if (++w->casts > EXPRESSION_MAX_DEPTH) {
+                expression_error(r, w->at, "more than %d casts in one expression", EXPRESSION_MAX_DEPTH);
+                return false;
+            }
+            w->cast = true;
+            w->at += length;
+            return true;
+        }
         check_name(r, w->at, length, s[next] == '(');
         end_subscripts(w);
         char word[64];

@@ -1,5 +1,6 @@
 /* Converts text, code and Markdown (headings, paragraphs, lists, code and links) to roff, the language of man pages. */
 #include "page.h"
+#include "../expression/expression.h"
 #include "../support/support.h"
 
 #include <ctype.h>
@@ -88,8 +89,31 @@ static void add_heading(struct text *out, const char *line, size_t length, bool 
 void manual_functions(struct text *markdown)
 {
     text_add(markdown, "`");
-    expr_list_functions(markdown, " ");
+    expression_list_functions(markdown, " ");
     text_add(markdown, "`.\n");
+}
+
+void manual_names(struct text *markdown)
+{
+    static const struct {
+        enum expression_place place;
+        const char *keys;
+    } places[] = {
+        {EXPRESSION_PAIR, "`modify` and `weight`"}, {EXPRESSION_MASK, "`expr`"}, {EXPRESSION_ANGLE, "`angle`"}};
+    enum { PLACES = sizeof places / sizeof *places };
+    for (int n = 0; n < EXPRESSION_NAMES; n++) {
+        const enum expression_name name = (enum expression_name)n;
+        int allowed = 0, without = 0, with = 0;
+        for (int k = 0; k < PLACES; k++) {
+            const bool here = expression_name_allowed(name, places[k].place);
+            allowed += here;
+            *(here ? &with : &without) = k;
+        }
+        text_add(markdown, "- `%s`: %s", expression_name(name), expression_name_says(name));
+        if (allowed == 1) text_add(markdown, "; only in %s", places[with].keys);
+        if (allowed == 2) text_add(markdown, "; not in %s", places[without].keys);
+        text_add(markdown, "%s.\n", expression_name_decodes(name) ? "" : "; not with `decode`");
+    }
 }
 
 void manual_markdown(struct text *out, const char *markdown, bool sections)
@@ -104,6 +128,11 @@ void manual_markdown(struct text *out, const char *markdown, bool sections)
             manual_functions(&functions);
             add_line(out, functions.data, functions.length - 1, &bold);
             text_free(&functions);
+        } else if (strncmp(line, MANUAL_NAMES, strlen(MANUAL_NAMES)) == 0) {
+            struct text names = {0};
+            manual_names(&names);
+            manual_markdown(out, names.data, false);
+            text_free(&names);
         } else if (strncmp(line, "<!--", 4) == 0) {
             break;
         } else if (strncmp(line, "```", 3) == 0) {

@@ -10,7 +10,7 @@ void manual_text(struct text *out, const char *s);
 void manual_code(struct text *out, const char *line, size_t length);
 void manual_head(struct text *out, const char *name, const char *section, const char *says);
 
-/* Appends a Markdown file, up to the first HTML comment other than MANUAL_FUNCTIONS.
+/* Appends a Markdown file, up to the first HTML comment other than MANUAL_FUNCTIONS and MANUAL_NAMES.
    - sections: headings of level 2 become sections of the page, and the text before the first of them is omitted.
    - otherwise the whole text becomes a part of one section. */
 void manual_markdown(struct text *out, const char *markdown, bool sections);
@@ -19,6 +19,9 @@ void manual_markdown(struct text *out, const char *markdown, bool sections);
 extern const char manual_commands[], manual_runtime[], manual_language[];
 #define MANUAL_KEYS "<!-- keys -->"           /* in spec.md: the tables of keys come here */
 #define MANUAL_FUNCTIONS "<!-- functions -->" /* in spec.md: the functions that expressions may call come here */
-void manual_functions(struct text *markdown); /* appends a line of Markdown that lists these functions */
+#define MANUAL_NAMES "<!-- names -->"         /* in spec.md: the names that expressions may use come here */
+/* Append Markdown: a line that lists these functions, a list of these names. */
+void manual_functions(struct text *markdown);
+void manual_names(struct text *markdown);
 
 #endif

@@ -131,6 +131,8 @@ void spec_reference(struct text *out)
             add_variants(out);
         else if (begins(line, MANUAL_FUNCTIONS))
             manual_functions(out);
+        else if (begins(line, MANUAL_NAMES))
+            manual_names(out);
         else
             text_append(out, line, length);
         line += length;

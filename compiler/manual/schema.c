@@ -193,6 +193,7 @@ static json_t *value(const struct key_row *row)
                          "maxLength", 100);
     case ROW_TEXT: return json_pack("{s:s}", "type", "string");
     case ROW_EXPRESSION:
+    case ROW_ANGLE:
     case ROW_CONDITION:
         return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "[^ \\t\\r\\n]", "maxLength", 4096);
     case ROW_CHOICE:

@@ -188,6 +188,11 @@ static void report_inside(void *user, size_t offset, enum expression_says says, 
     spec_say_inside(x->r, x->node, offset, says, message);
 }
 
+static enum expression_place place_of(enum row_type type)
+{
+    return type == ROW_CONDITION ? EXPRESSION_MASK : type == ROW_ANGLE ? EXPRESSION_ANGLE : EXPRESSION_PAIR;
+}
+
 static void read_expression(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
 {
     if (node->kind != YAML_WORD || !node->text[strspn(node->text, " \t\r\n")]) {
@@ -199,14 +204,18 @@ static void read_expression(struct spec_reader *r, const struct key_row *row, st
             spec_error(r, node, "more than %d expressions in one spec", MAX_EXPRESSIONS);
         if (r->expressions > MAX_EXPRESSIONS) return;
         struct inside inside = {r, node};
-        node->expression = expression_read(r->arena, node->text, row->type == ROW_CONDITION, &r->spec->arrays,
-                                           report_inside, &inside);
+        node->expression = expression_read(r->arena, node->text, place_of(row->type), &r->spec->arrays, report_inside,
+                                           &inside);
         node->wrong = !node->expression;
         if (node->wrong) return;
         node->expression->at = node->at;
         for (int k = 0; k < node->expression->exponentials; k++) {
             struct exponential *x = &node->expression->exponential[k];
             if (!node->origin) x->at = yaml_place(node, x->offset);
+        }
+        for (int name = 0; name < EXPRESSION_NAMES; name++) {
+            struct name_use *use = &node->expression->first_use[name];
+            if (node->expression->uses[name] && !node->origin) use->at = yaml_place(node, use->offset);
         }
     }
     store(into, row->field, &node->expression, sizeof(struct expression *));
@@ -534,6 +543,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
             mismatch(r, row, node);
         break;
     case ROW_EXPRESSION:
+    case ROW_ANGLE:
     case ROW_CONDITION: read_expression(r, row, node, into); break;
     case ROW_CHOICE: {
         const struct option_row *option = read_choice(r, row, node, into);

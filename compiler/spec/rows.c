@@ -93,6 +93,7 @@ void spec_row_domain(const struct key_row *row, struct text *out)
     case ROW_NAME: text_add(out, "a C identifier"); break;
     case ROW_TEXT: text_add(out, "text"); break;
     case ROW_EXPRESSION:
+    case ROW_ANGLE:
     case ROW_CONDITION: text_add(out, "an expression, as text"); break;
     case ROW_CHOICE:
     case ROW_SWITCH:

@@ -54,3 +54,20 @@ enum status read_spec_file(const char *path, const struct options *o, struct tex
         complain(o, "%s: %s", path, strerror(why));
     return why == ENOENT || why == EISDIR || why == ENOTDIR || why == EACCES ? STATUS_INPUT : STATUS_MACHINE;
 }
+
+static void mask_expressions(const struct mask *m, void (*visit)(void *, const char *, const struct expression *),
+                             void *user)
+{
+    if (m->kind == MASK_EXPR) visit(user, "expr", m->expr);
+    for (int k = 0; k < m->parts; k++) mask_expressions(m->part[k], visit, user);
+}
+
+void spec_expressions(const struct spec *spec,
+                      void (*visit)(void *user, const char *key, const struct expression *expression), void *user)
+{
+    for (int k = 0; k < spec->prepares; k++)
+        if (spec->prepare[k].angle) visit(user, "angle", spec->prepare[k].angle);
+    if (spec->similarity.modify) visit(user, "modify", spec->similarity.modify);
+    if (spec->similarity.weight) visit(user, "weight", spec->similarity.weight);
+    mask_expressions(spec->mask, visit, user);
+}

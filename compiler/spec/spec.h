@@ -37,9 +37,11 @@ enum prepare_kind { PREPARE_LAYERNORM, PREPARE_RMSNORM, PREPARE_L2NORM, PREPARE_
 struct prepare {
     enum prepare_kind kind;
     struct position at;
-    bool affine;         /* layernorm, rmsnorm */
-    double eps;          /* layernorm, rmsnorm, l2norm */
-    double base;         /* rope */
+    bool affine;                    /* layernorm, rmsnorm */
+    double eps;                     /* layernorm, rmsnorm, l2norm */
+    double base;                    /* rope */
+    const struct expression *angle; /* rope: the angle; NULL: position * base^(-2t/dims) */
+    struct position angle_at;
     bool halves;         /* rope: elements t and t + dims/2 form a pair; otherwise 2t and 2t + 1 */
     int64_t first, dims; /* rope: the elements first … first + dims - 1 of a row are rotated; dims 0: all */
     double by;           /* scale */
@@ -172,6 +174,10 @@ struct spec {
 struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
                        const char *const *override, struct diagnostics *d);
 
+/* Calls visit for each expression of a spec, with the key that it belongs to. (spec.c) */
+void spec_expressions(const struct spec *spec,
+                      void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
+
 /* Reports the warnings of a spec (probable mistakes in expressions); `refuse`: as errors. (error.c) */
 void spec_warn(const struct spec *spec, bool refuse, struct diagnostics *d);
 
@@ -219,6 +225,7 @@ enum row_type {
     ROW_NAME,
     ROW_TEXT,
     ROW_EXPRESSION,
+    ROW_ANGLE,
     ROW_CONDITION,
     ROW_CHOICE,
     ROW_SWITCH,

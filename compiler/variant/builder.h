@@ -42,13 +42,16 @@ struct operands {
 /* Returns the operand that reads r, and appends r if it is new. Reports an error if there are too many operands. */
 const struct expr *build_read(struct builder *x, struct operands *o, struct ref r);
 /* Returns the user's expression over the graph's axes, with `s` in place of its variable s. The elements of arrays that
-   it reads become operands. build_condition does so for the condition of a mask, which has neither. (expression.c) */
+   it reads become operands. build_condition does so for the condition of a mask, and build_angle for the angle of a
+   rotation, which have neither; `position` is the position of the row, `pair` the axis of pairs of elements.
+   (expression.c) */
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
                                     struct operands *operands);
 /* Makes a reference to an element of the user's array. at[k] is subscript k over the graph's axes. A subscript beyond
    an end of its axis reads the element at that end. (array.c) */
 struct ref build_element(struct builder *x, const struct user_array *a, const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
+const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair);
 /* Make a parameter, table or constant axis, or return the existing one of that name. A table of that name with other
    numbers gets a new name. */
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INDEX_I, INDEX_J, INDEX_H };
 static const int64_t MAX_CONSTANT = INT64_C(1) << 40;
 
 /* The integer i * (position of the query) + j * (position of the key) + constant. */
@@ -21,8 +20,8 @@ static bool add_line(const struct expr *e, int64_t times, struct line *out)
     if (llabs(times) > 1000) return false;
     switch ((int)e->op) {
     case EXPR_INDEX:
-        if (e->integer == INDEX_H) return false;
-        *(e->integer == INDEX_I ? &out->i : &out->j) += times;
+        if (e->integer != NAME_i && e->integer != NAME_j) return false;
+        *(e->integer == NAME_i ? &out->i : &out->j) += times;
         return true;
     case EXPR_INT:
         if (e->integer > MAX_CONSTANT || e->integer < -MAX_CONSTANT) return false;
@@ -46,11 +45,6 @@ static const struct expr *query_line(struct builder *x, const struct line *l, in
     if (factor != 1) i = build_mul(x, i, build_integer(x, factor));
     return build_add(x, i, build_integer(x, sign * l->constant));
 }
-
-/* The values that replace the leaves of the user's expression. */
-struct leaves {
-    const struct expr *s, *element[MAX_OPERANDS]; /* s NULL: the expression is a mask */
-};
 
 /* Rewrites a comparison of integers, a <= b (a < b if `strict`), with j alone on one side: 0 <= i - j becomes j <= i.
    Returns NULL if this is not possible. */
@@ -81,18 +75,45 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
     return l.j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, &l, 1)) : build_op2(x, EXPR_LE, query_line(x, &l, -1), j);
 }
 
+/* The values that replace the leaves of the user's expression: s, the position of the query or of the row that is
+   rotated, the axis of pairs of elements, and the elements of arrays. s is NULL in masks and angles. */
+struct leaves {
+    const struct expr *s, *position, *element[MAX_OPERANDS];
+    int pair;
+};
+
+static const struct expr *value_of(struct builder *x, enum expression_name name, const struct leaves *leaves)
+{
+    switch (name) {
+    case NAME_s: return leaves->s;
+    case NAME_i: return leaves->position;
+    case NAME_j: return build_index_of(x, x->j);
+    case NAME_h: return build_head(x);
+    case NAME_g: return build_index_of(x, x->kv);
+    case NAME_b: return build_index_of(x, x->b);
+    case NAME_row: return build_index_of(x, x->i);
+    case NAME_t: return build_index_of(x, leaves->pair);
+    case NAME_B: return build_size_of(x, x->b);
+    case NAME_H: return build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member));
+    case NAME_G: return build_size_of(x, x->kv);
+    case NAME_Nq: return build_size_of(x, x->i);
+    case NAME_Nk: return build_size_of(x, x->j);
+    case NAME_D: return build_integer(x, x->spec->head_dim);
+    case NAME_E: return build_integer(x, x->spec->value_dim);
+    case EXPRESSION_NAMES: break;
+    }
+    return NULL;
+}
+
 static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *leaves)
 {
     switch ((int)e->op) {
     case EXPR_OPERAND: return e->integer ? leaves->element[e->integer - 1] : leaves->s;
-    case EXPR_INDEX:
-        return e->integer == INDEX_I   ? build_query_position(x)
-               : e->integer == INDEX_J ? build_index_of(x, x->j)
-                                       : build_head(x);
+    case EXPR_INDEX: return value_of(x, (enum expression_name)e->integer, leaves);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
         return leaves->s ? build_real(x, e->real)
-                         : expr_real(x->m, e->real); /* a mask is evaluated in double, which can hold every value */
+                         : expr_real(x->m, e->real); /* masks and angles are evaluated in double, which holds it */
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {
@@ -110,7 +131,7 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
                                     struct operands *operands)
 {
-    struct leaves leaves = {.s = s};
+    struct leaves leaves = {.s = s, .position = build_query_position(x)};
     x->at = e->at;
     for (int k = 0; k < e->elements; k++) {
         const struct element *const element = &e->element[k];
@@ -123,7 +144,12 @@ const struct expr *build_expression(struct builder *x, const struct expression *
 
 const struct expr *build_condition(struct builder *x, const struct expression *e)
 {
-    const struct leaves leaves = {.s = NULL};
+    return build_expression(x, e, NULL, NULL);
+}
+
+const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair)
+{
+    const struct leaves leaves = {.position = position, .pair = pair};
     x->at = e->at;
     return copy(x, e->value, &leaves);
 }

@@ -1,6 +1,6 @@
-/* libFuzzer's entry point for the reader of expressions. The first byte selects a mask or a weight; the others are the
-   text. The reader must return an expression, or report errors at positions inside the text. An expression must be
-   well-typed, of limited size, printable, and evaluable at any point. */
+/* libFuzzer's entry point for the reader of expressions. The first byte selects where the expression is used; the
+   others are the text. The reader must return an expression, or report errors at positions inside the text. An
+   expression must be well-typed, of limited size, printable, and evaluable at any point. */
 #include "compiler/expression/expression.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static void count(void *user, size_t offset, enum expression_says says, const ch
 static void evaluate(const struct expr *e)
 {
     static const double s[][MAX_OPERANDS] = {{0}, {-1.5, 2, 0, -3}, {1e300, 1e300}};
-    static const int64_t points[][3] = {{0, 0, 0}, {-7, 3, 1}, {1000000, 5, 31}, {5, 5, 2}};
+    static const int64_t points[][EXPRESSION_NAMES] = {
+        {0}, {0, -7, 3, 1, 1, 0, -7, 2, 1, 4, 2, 70, 63}, {1, 1000000, 5, 31}, {5, 5, 5, 2, 5, 5, 5, 5}};
     for (size_t k = 0; k < sizeof points / sizeof *points; k++) {
         const struct environment env = {.operand = s[k % 3], .index = points[k]};
         double value = expr_eval(e, &env);
@@ -37,17 +38,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena *arena = arena_new();
     char *text = arena_alloc(arena, size);
     memcpy(text, data + 1, size - 1); /* the last byte is 0 */
-    bool positions = data[0] % 2;
+    const enum expression_place place = (enum expression_place)(1 << data[0] % 3);
+    const bool positions = place == EXPRESSION_MASK;
     struct told told = {strlen(text), 0};
     struct user_array array[] = {{.name = "scalar"},
                                  {.name = "table", .rank = 2, .axis = {{EXTENT_H, 0}, {EXTENT_NUMBER, 8}}}};
     const struct user_arrays arrays = {sizeof array / sizeof *array, array};
-    const struct expression *e = expression_read(arena, text, positions, &arrays, count, &told);
+    const struct expression *e = expression_read(arena, text, place, &arrays, count, &told);
     if (!e == (told.errors == 0)) abort();
     if (e) {
         struct module *m = module_new(arena, "fuzz", DTYPE_F64);
-        for (int k = 0; k < 3; k++) module_axis(m, (const char *const[]){"i", "j", "h"}[k], SIZE_CONSTANT, 1);
-        const struct allowed allowed = {.operands = positions || !e ? 0 : 1 + e->elements, .index = 7};
+        for (int k = 0; k < EXPRESSION_NAMES; k++)
+            module_axis(m, expression_name((enum expression_name)k), SIZE_CONSTANT, 1);
+        const struct allowed allowed = {.operands = place == EXPRESSION_PAIR ? 1 + e->elements : 0,
+                                        .index = (1U << EXPRESSION_NAMES) - 1};
         if (positions ? where_check(m, e->value, &allowed) : expr_check(m, e->value, &allowed)) abort();
         struct text printed = {0};
         expression_print(e->value, e, NULL, &printed);

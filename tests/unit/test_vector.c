@@ -102,6 +102,7 @@
 #define sqrt_F sqrt
 #define floor_F floor
 #define pow_F pow
+#define log1p_F log1p
 #else
 #define REAL float
 #define WORD uint32_t
@@ -121,6 +122,7 @@
 #define sqrt_F sqrtf
 #define floor_F floorf
 #define pow_F powf
+#define log1p_F log1pf
 #endif
 #define BYTES (LANES * (int)sizeof(REAL))
 #define WIDE (8 * LANES)
@@ -177,6 +179,11 @@ INLINE uint16_t narrowed(float x)
     return F16 ? attn_f16((double)x) : attn_bf16((double)x);
 }
 
+INLINE int64_t truncated(double x)
+{
+    return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62);
+}
+
 #include "compiler/emit/embedded/vector.c"
 
 #include "compiler/emit/embedded/product.c"
@@ -231,6 +238,14 @@ static vec_T ours_erf(vec_T x)
 {
     return erf_T(x);
 }
+static vec_T ours_expm1(vec_T x)
+{
+    return expm1_T(x);
+}
+static vec_T ours_log1p(vec_T x)
+{
+    return log1p_T(x);
+}
 static vec_T ours_log(vec_T x)
 {
     return log_T(x);
@@ -259,6 +274,13 @@ static void elementary(void)
     CU_ASSERT(worst(ours_erf, erf, 1e-3, false) <= 2);
     const vec_T far = erf_T(splat_T((REAL)-INFINITY)), unclear = erf_T(splat_T((REAL)NAN));
     CU_ASSERT(far[0] == -1 && isnan(unclear[LANES - 1]));
+    CU_ASSERT(worst(ours_expm1, expm1, F64 ? 700 : 88, false) <= 4);
+    CU_ASSERT(worst(ours_expm1, expm1, 2, false) <= 4);
+    CU_ASSERT(worst(ours_expm1, expm1, 1e-3, false) <= 4);
+    const vec_T huge = expm1_T(splat_T((REAL)1e30)), minus_one = expm1_T(splat_T((REAL)-INFINITY)),
+                strange = expm1_T(splat_T((REAL)NAN)), just = expm1_T(splat_T((REAL)(F64 ? 709.7 : 88.7)));
+    CU_ASSERT(isinf(huge[0]) && minus_one[0] == -1 && isnan(strange[LANES - 1]) && isfinite(just[0]));
+    CU_ASSERT(worst(ours_log1p, log1p, 1e3, true) < 2);
     CU_ASSERT(worst(ours_log, log, 1e3, true) < 2);
     CU_ASSERT(worst(ours_sqrt, sqrt, 1e3, true) < 1);
     CU_ASSERT(worst(ours_floor, floor, 1e3, false) == 0);
@@ -284,6 +306,40 @@ static void angles(void)
         }
     }
     CU_ASSERT(most < (F64 ? 4e-16 : 2e-7));
+}
+
+/* Whether two sines or cosines are equal up to rounding, or both are NaN. */
+static bool close_to(double ours, double theirs)
+{
+    return (isnan(ours) && isnan(theirs)) || fabs(ours - theirs) < (F64 ? 4e-16 : 2e-7);
+}
+
+static void far_angles(void)
+{
+    static const double special[] = {0, -0.5, 999999, 1e6 + 1, -1e9, 1e15, 1e22, -1e300, INFINITY, -INFINITY, NAN};
+    enum { SPECIAL = sizeof special / sizeof *special };
+    bool good = true;
+    for (int n = 0; n < 5000; n++) {
+        wide_T x;
+        for (int k = 0; k < LANES; k++)
+            x[k] = n < SPECIAL ? special[(n + k) % SPECIAL] : drawn() * pow(10, 3 + 12 * fabs(drawn()));
+        const vec_T s = sin_any_T(&x), c = cos_any_T(&x);
+        for (int k = 0; k < LANES; k++) good &= close_to((double)s[k], sin(x[k])) && close_to((double)c[k], cos(x[k]));
+    }
+    CU_ASSERT(good);
+}
+
+static void without_fractions(void)
+{
+    static const double given[] = {0.5, -0.5, 2.999, -2.999, 1e18, -1e300, INFINITY, NAN};
+    static const int64_t wanted[] = {0, 0, 2, -2, 1000000000000000000, -(INT64_C(1) << 62), INT64_C(1) << 62, 0};
+    for (int n = 0; n < 8; n++) {
+        wide_T x;
+        for (int k = 0; k < LANES; k++) x[k] = given[(n + k) % 8];
+        ints_T y = {0};
+        truncate_T(&y, &x);
+        for (int k = 0; k < LANES; k++) CU_ASSERT(y[k] == wanted[(n + k) % 8]);
+    }
 }
 
 static void choices(void)
@@ -565,6 +621,8 @@ int main(void)
 {
     static const struct unit_test tests[] = {{"vector/elementary", elementary},
                                              {"vector/angles", angles},
+                                             {"vector/far_angles", far_angles},
+                                             {"vector/without_fractions", without_fractions},
                                              {"vector/choices", choices},
 #if !F64
                                              {"vector/widening", widening},

@@ -22,6 +22,9 @@ struct version {
 #endif
 #if TOTALS
     int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
+#if UNITS_OF_BATCH
+    int unit_batch; /* whether the rows of a slice are of one batch entry */
+#endif
     int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
 #endif
 #endif
@@ -331,8 +334,14 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
 #if TOTALS
     if (this->units)
+#if UNITS_OF_BATCH
+        tasks = this->units * (this->unit_batch ? p->batch : 1) *
+            (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
+            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+#else
         tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
             (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+#endif
 #endif
     work.tasks = work.alone = tasks;
 #if PHASES

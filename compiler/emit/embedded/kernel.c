@@ -38,6 +38,10 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const unsigned char *folded; /* the sums of a second state, over p.n_k keys, which are added to `kept` */
 #endif
 #endif
+#if NUMBERED
+    int64_t first_sequence, other_sequences; /* extend computes some sequences of the batch at a time: the number of the
+                                                first one, and how many the batch has besides them */
+#endif
 #if READ_FIRST
     int64_t dropped; /* the number of keys between the first and the last keys of the state, which it does not store */
 #endif
@@ -52,6 +56,10 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+#if TRUNCATES
+/* x without its fraction: 0 for NaN, and at most 2^62 in size */
+INLINE int64_t truncated(double x) { return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62); }
+#endif
 
 #if SIZES
 /* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */

@@ -451,6 +451,9 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
         const size_t kept = (size_t)tasks * this->kept;
         struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept, .folded = from->kept + (size_t)b * kept};
         call.p.n_k = summed;
+#if NUMBERED
+        call.first_sequence = b;
+#endif
         for (int64_t task = 0; task < tasks; task++) this->join(&call, task, to->work);
     }
     const struct rows target = rows_in(to, b), source = rows_in(from, b);
@@ -540,6 +543,10 @@ static int extend_some(struct call call, const struct version *extends, const st
     struct sequence s = at->sequence[b];
     for (int a = 0; a < ROW_ARRAYS; a++) given.at[a] += b * given.strides[a].batch;
     call.p.batch = count;
+#if NUMBERED
+    call.first_sequence = b;
+    call.other_sequences = at->header->batch - count;
+#endif
 #if CARRIED
     const int asked = 1;
 #else

@@ -212,6 +212,39 @@ TARGET INLINE vec_T exp_T(vec_T x)
     return exp2_T(r * LOG2E) * exp2_T(n);
 }
 
+/* Returns e^x - 1 within 4 ulp. With x = n * ln(2) + r, it is 2^n * (e^r - 1) + (2^n - 1), which does not cancel near
+   0. Half of it is computed first, so that 2^n does not overflow. NaN stays NaN. */
+TARGET INLINE vec_T expm1_T(vec_T x)
+{
+    x = pick_T((mask_T)(x < (REAL)-40), splat_T((REAL)-40), x);
+    x = pick_T((mask_T)(x > EXP_MAX), splat_T(EXP_MAX), x);
+    const vec_T t = x * LOG2E + MAGIC, n = t - MAGIC;
+    const vec_T r = (x - n * LN2_HIGH) - n * LN2_LOW;
+#if F64
+    vec_T p = r * 2.0914686968086877233e-09 + 2.5105217004720745164e-08;
+    p = p * r + 2.7557273643110295328e-07;
+    p = p * r + 2.755725540020642443e-06;
+    p = p * r + 2.4801587325547741216e-05;
+    p = p * r + 0.00019841269874820625271;
+    p = p * r + 0.0013888888888883748305;
+    p = p * r + 0.0083333333333261351258;
+    p = p * r + 0.041666666666669755;
+    p = p * r + 0.16666666666666670991;
+    p = p * r + 0.5;
+    p = p * (r * r) + r;
+    const vec_T half = (vec_T)(((mask_T)t + 1022) << 52);
+    return (half * p + (half - 0.5)) * 2.0;
+#else
+    vec_T p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_T half = (vec_T)(((mask_T)t + 126) << 23);
+    return (half * p + (half - 0.5f)) * 2.0f;
+#endif
+}
+
 /* Returns tanh(x) within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1. With 2|x| = n * ln(2) + r, m is computed as
    2^n * (e^r - 1) + (2^n - 1), which does not cancel near 0. */
 TARGET INLINE vec_T tanh_T(vec_T x)
@@ -354,6 +387,19 @@ TARGET INLINE vec_T log_T(vec_T x)
     return y;
 }
 
+TARGET INLINE vec_T log1p_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = log1p_F(x[k]);
+    return y;
+}
+
+/* Sets *to to *x without fractions: 0 for NaN, and at most 2^62 in size. */
+TARGET INLINE void truncate_T(ints_T *to, const wide_T *x)
+{
+    for (int k = 0; k < LANES; k++) (*to)[k] = truncated((*x)[k]);
+}
+
 TARGET INLINE vec_T sqrt_T(vec_T x)
 {
 #if AVX
@@ -416,6 +462,30 @@ TARGET INLINE REAL lane_max_T(vec_T x)
 #endif
     x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_1));
     return x[0];
+}
+
+/* Whether an angle is above 10^6, so that the C library has to be called. */
+TARGET INLINE int far_T(const wide_T *x)
+{
+    const mask_T above = (mask_T)(abs_T(__builtin_convertvector(*x, vec_T)) > (REAL)1e6);
+    return lane_max_T((vec_T)(above & (mask_T)splat_T(1))) > 0;
+}
+
+/* sin_T and cos_T for angles of any size. */
+TARGET INLINE vec_T sin_any_T(const wide_T *x)
+{
+    vec_T y = sin_T(x);
+    if (far_T(x))
+        for (int k = 0; k < LANES; k++) y[k] = (REAL)sin((*x)[k]);
+    return y;
+}
+
+TARGET INLINE vec_T cos_any_T(const wide_T *x)
+{
+    vec_T y = cos_T(x);
+    if (far_T(x))
+        for (int k = 0; k < LANES; k++) y[k] = (REAL)cos((*x)[k]);
+    return y;
 }
 
 /* Returns a vector whose lane r is the sum over the lanes of t[r], for LANES vectors t[0], t[1], … Overwrites t. */

@@ -1,0 +1,95 @@
+/* The table of the names that expressions may use: variables, sizes and functions. */
+#include "reader.h"
+
+#include <string.h>
+
+enum { PAIR = EXPRESSION_PAIR, MASK = EXPRESSION_MASK, ANGLE = EXPRESSION_ANGLE };
+
+static const struct {
+    const char *text;
+    int places;
+    bool decodes;
+    const char *says;
+} names[EXPRESSION_NAMES] = {
+#define NAME(name, places, decodes, says) {#name, places, decodes, says},
+#include "names.def"
+};
+
+static const struct {
+    const char *text;
+    int arguments;
+} composed[EXPRESSION_COMPOSED] = {
+#define COMPOSED(name, arguments) {#name, arguments},
+#include "names.def"
+};
+
+const char *expression_name(enum expression_name name)
+{
+    return names[name].text;
+}
+
+const char *expression_name_says(enum expression_name name)
+{
+    return names[name].says;
+}
+
+bool expression_name_allowed(enum expression_name name, enum expression_place place)
+{
+    return names[name].places & (int)place;
+}
+
+bool expression_name_decodes(enum expression_name name)
+{
+    return names[name].decodes;
+}
+
+enum expression_name expression_find_name(const char *text)
+{
+    int name = 0;
+    while (name < EXPRESSION_NAMES && strcmp(names[name].text, text) != 0) name++;
+    return (enum expression_name)name;
+}
+
+void expression_list_names(enum expression_place place, struct text *out, const char *between)
+{
+    bool any = false;
+    for (int name = 0; name < EXPRESSION_NAMES; name++) {
+        if (!expression_name_allowed((enum expression_name)name, place)) continue;
+        text_add(out, "%s%s", any ? between : "", names[name].text);
+        any = true;
+    }
+}
+
+/* ---- functions ---- */
+
+const char *expression_function_name(int function)
+{
+    if (function >= EXPR_OPS) return composed[function - EXPR_OPS].text;
+    return expr_is_for_users((enum expr_op)function) ? expr_c_function((enum expr_op)function) : NULL;
+}
+
+int expression_function_arguments(int function)
+{
+    return function >= EXPR_OPS ? composed[function - EXPR_OPS].arguments : expr_arity((enum expr_op)function);
+}
+
+int expression_find_function(const char *text)
+{
+    int function = 0;
+    for (; function < EXPRESSION_FUNCTIONS; function++) {
+        const char *name = expression_function_name(function);
+        if (name && strcmp(name, text) == 0) break;
+    }
+    return function;
+}
+
+void expression_list_functions(struct text *out, const char *between)
+{
+    bool any = false;
+    for (int function = 0; function < EXPRESSION_FUNCTIONS; function++) {
+        const char *name = expression_function_name(function);
+        if (!name) continue;
+        text_add(out, "%s%s", any ? between : "", name);
+        any = true;
+    }
+}
