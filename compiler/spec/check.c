@@ -95,6 +95,11 @@ static void check_rope(struct spec_reader *r)
         if (!is_choice(steps->item[i], "rope")) continue;
         struct yaml *options = choice_options(steps->item[i]), *first = yaml_get(options, "first"),
                     *dims = yaml_get(options, "dims"), *word = choice_word(steps->item[i]);
+        struct yaml *angle = yaml_get(options, "angle"), *base = yaml_get(options, "base");
+        if (angle && base) {
+            spec_error(r, base, "'angle' replaces the angles that 'base' gives, so 'rope' takes one of them");
+            spec_place(r, angle, "'angle'");
+        }
         const int64_t from = first && first->kind == YAML_INT ? first->integer : 0,
                       count = dims && dims->kind == YAML_INT ? dims->integer : dim->integer;
         if (!dims && dim->integer % 2 != 0) {

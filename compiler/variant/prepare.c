@@ -13,24 +13,78 @@
    on. */
 static const double MAX_TURN = 1e6;
 
-/* Rotates pair t of each row at position p by the angle a = p * base^(-2t/dims). The pair (x, y) becomes (x cos a - y
-   sin a, y cos a + x sin a). Elements outside first … first + dims - 1 stay. */
+/* The angle of a rotation: an expression of the position, the pair, the batch entry, and tables as operands. */
+struct angle {
+    const struct expr *e;
+    struct ref table[MAX_OPERANDS];
+    int tables;
+    bool infinite; /* an element of a table is infinite or NaN */
+};
+
+/* Returns e with each real subexpression that depends on the pair alone as a table, which is computed here. */
+static const struct expr *tabulated(struct builder *x, const struct expr *e, int pair, struct angle *angle)
+{
+    const int arity = expr_arity(e->op);
+    if (arity == 0) return e;
+    if (e->type == TYPE_REAL && expr_axes(e) == UINT32_C(1) << pair && !expr_has(e, EXPR_SIZE) &&
+        angle->tables < MAX_OPERANDS) {
+        const int64_t pairs = x->m->axis[pair].extent;
+        double *data = arena_alloc(x->m->arena, (size_t)pairs * sizeof *data);
+        for (int64_t t = 0; t < pairs; t++) {
+            int64_t index[MAX_AXES] = {0};
+            index[pair] = t;
+            data[t] = expr_eval(e, &(struct environment){.index = index});
+            angle->infinite |= !isfinite(data[t]);
+        }
+        const struct ref table = graph_ref(x->g, build_table(x, "rope_angle", pair, data), NULL);
+        int k = 0;
+        while (k < angle->tables && !ref_equal(&angle->table[k], &table)) k++;
+        if (k == angle->tables) angle->table[angle->tables++] = table;
+        return build_operand(x, k);
+    }
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < arity; k++) arg[k] = tabulated(x, e->arg[k], pair, angle);
+    return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
+}
+
+/* Makes the angle of pair t at a position: the user's expression, or position * base^(-2t/dims). */
+static struct angle angle_of(struct builder *x, const struct prepare *step, const struct expr *position, int sequence,
+                             int pair)
+{
+    struct angle angle = {.tables = 0};
+    if (step->angle) {
+        const struct expr *const e = build_angle(x, step->angle, position, pair);
+        angle.e = tabulated(x, e, pair, &angle);
+        if (angle.infinite && sequence == x->i)
+            diagnostics_error(x->diagnostics, step->angle_at,
+                              "a factor or term of the angle is infinite or not a number for some pairs");
+        x->at = step->at;
+        return angle;
+    }
+    const int64_t half = x->m->axis[pair].extent;
+    double *theta = arena_alloc(x->m->arena, (size_t)half * sizeof *theta);
+    for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)(2 * half));
+    if (theta[half - 1] > MAX_TURN && sequence == x->i)
+        diagnostics_error(x->diagnostics, step->at,
+                          "rope with base %g rotates a pair by %g per position; the maximum is %g", step->base,
+                          theta[half - 1], MAX_TURN);
+    angle.table[angle.tables++] = graph_ref(x->g, build_table(x, "rope_theta", pair, theta), NULL);
+    angle.e = build_mul(x, position, build_operand(x, 0));
+    return angle;
+}
+
+/* Rotates pair t of each row at position p by an angle a. The pair (x, y) becomes (x cos a - y sin a, y cos a + x sin
+   a). Elements outside first … first + dims - 1 stay. */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
     struct value like = x->g->value[v];
     const int64_t all = x->spec->head_dim, dims = step->dims ? step->dims : all, half = dims / 2;
     const int t = build_axis(x, dims == all ? "t" : arena_printf(x->m->arena, "t%lld", (long long)half), half);
-    double *theta = arena_alloc(x->m->arena, (size_t)half * sizeof *theta);
-    for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)dims);
-    if (theta[half - 1] > MAX_TURN && sequence == x->i)
-        diagnostics_error(x->diagnostics, step->at,
-                          "rope with base %g rotates a pair by %g per position; the maximum is %g", step->base,
-                          theta[half - 1], MAX_TURN);
-    int angles = build_table(x, "rope_theta", t, theta);
-    const struct expr *angle = build_mul(x, position, build_operand(x, 0));
-    struct ref theta_t = graph_ref(x->g, angles, NULL);
-    int cosine = graph_map(x->g, 2, (int[]){sequence, t}, 1, &theta_t, build_op1(x, EXPR_COS, angle));
-    int sine = graph_map(x->g, 2, (int[]){sequence, t}, 1, &theta_t, build_op1(x, EXPR_SIN, angle));
+    const struct angle angle = angle_of(x, step, position, sequence, t);
+    const bool batch = expr_axes(angle.e) >> x->b & 1;
+    const int axes[] = {x->b, sequence, t}, *const own = axes + !batch, rank = 2 + batch;
+    int cosine = graph_map(x->g, rank, own, angle.tables, angle.table, build_op1(x, EXPR_COS, angle.e));
+    int sine = graph_map(x->g, rank, own, angle.tables, angle.table, build_op1(x, EXPR_SIN, angle.e));
 
     const struct expr *d = build_sub(x, build_index_of(x, x->d), build_integer(x, step->first)), *first, *other, *pair;
     if (step->halves) {
@@ -54,7 +108,7 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     struct ref refs[4] = {graph_ref(x->g, v, NULL), graph_ref(x->g, v, NULL), graph_ref(x->g, cosine, NULL),
                           graph_ref(x->g, sine, NULL)};
     refs[1].sub[refs[1].rank - 1] = other;
-    refs[2].sub[1] = refs[3].sub[1] = pair;
+    refs[2].sub[rank - 1] = refs[3].sub[rank - 1] = pair;
     const struct expr *turned = build_mul(x, build_mul(x, build_operand(x, 1), build_operand(x, 3)),
                                           build_choose(x, first, build_real(x, -1), build_real(x, 1)));
     const struct expr *e = build_add(x, build_mul(x, build_operand(x, 0), build_operand(x, 2)), turned);

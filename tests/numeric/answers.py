@@ -31,17 +31,31 @@ def exact_definitions(seed=None):
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
 
-    plain_rope = module.rope
+    def angle_of(text, names, i, t):
+        """The angle in float64, as kernels compute it, with functions that are rounded once."""
+        functions = module.FUNCTIONS
+        def rounded_once(function):
+            return lambda *x: x[0] if x[0].dtype.kind == 'i' and function is np.floor else function(
+                *(a.astype(np.longdouble) for a in x)).astype(np.float64)
+        module.FUNCTIONS = {name: f if name in ('clamp', 'fmin', 'fmax', 'fabs') else rounded_once(f)
+                            for name, f in functions.items()}
+        try:
+            return module.expression(text, **dict(names, i=i, t=t)) + 0.0 * i * t
+        finally:
+            module.FUNCTIONS = functions
 
     def rope(x, position, base=10000.0, pairs='interleaved', dims=None, first=0, angle=None, names={}):
-        if angle is not None:
-            return plain_rope(x, position, base, pairs, dims, first, angle, names)
         if dims is not None and (first or first + dims < x.shape[-1]):
-            rotated = rope(x[..., first:first + dims], position, base, pairs)
+            rotated = rope(x[..., first:first + dims], position, base, pairs, angle=angle, names=names)
             return np.concatenate([x[..., :first], rotated, x[..., first + dims:]], -1)
         n, d = x.shape[-2:]
-        frequency = (base ** (-np.arange(0, d, 2) / d).astype(np.longdouble)).astype(np.float64)
-        angle = ((position + np.arange(n))[:, None] * frequency).astype(np.longdouble)
+        i = (position + np.arange(n))[:, None]
+        if angle is None:
+            frequency = (base ** (-np.arange(0, d, 2) / d).astype(np.longdouble)).astype(np.float64)
+            angle = (i * frequency).astype(np.longdouble)
+        else:
+            angle = np.stack([angle_of(angle, dict(names, b=np.int64(b)), i, np.arange(d // 2)[None, :])
+                              for b in range(x.shape[0])])[:, None].astype(np.longdouble)
         a, b = (slice(0, None, 2), slice(1, None, 2)) if pairs == 'interleaved' else (
             slice(0, d // 2), slice(d // 2, None))
         y = np.empty_like(x)

@@ -37,6 +37,9 @@ SIMILARITY = {
     'cap': {'softmax': {'cap': 2.0}},
     'alibi': {'softmax': {'bias': 'alibi'}},
     'modify': {'softmax': {'modify': 's + 0.5 * tanh(s) - fabs(i - j) / 8.0'}},
+    'named': {'softmax': {'modify': 's * (1 + 0.5 * cos(0.3 * (i - j) + b)) + sin(s) + log1p(s * s) * (row + 1) / Nq'}},
+    'functions': {'softmax': {'modify': 'clamp(s, -1, 1.5) + 0.3 * expm1(clamp(s, -2, 1)) + cos(3 * s + g) '
+                                        '- 0.1 * (int)sqrt(fabs(i - j)) * (B + H - G)'}},
     'polynomial_2': {'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 3}},
     'polynomial_4': {'polynomial': {'degree': 4}},
     'square': {'polynomial_square': {'degree': 3, 'coefficients': [1.0, 0.25, 0.125, 0.03125]}},
@@ -60,6 +63,8 @@ MASKS = {
     'document': {'all': ['causal', 'document']},
     'expr': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
     'heads': {'expr': 'j <= i && (h % 2 == 1 || i - j < 20)'},
+    'batch': {'expr': 'j <= i && (b % 2 == 1 || i - j < 20 + g)'},
+    'rows': {'expr': 'j < Nk - 3 && (row + b) % 3 != j % 2 && i - j <= 9 * (int)sqrt(fabs(i))'},
     'congruent': {'expr': 'i % 24 == j % 24'},
     'near': {'expr': 'i / 24 - j / 24 <= 1 && j / 24 - i / 24 <= 1 && i % 24 - j % 24 <= 2 && j % 24 - i % 24 <= 2'},
     'near_clamped': {'expr': 'fabs(j / 32 - fmin(fmax(i / 32, 1), 3)) <= 1 && fabs(j % 32 - fmin(fmax(i % 32, 3), 28)) <= 3'},
@@ -108,16 +113,22 @@ LEARNED = {   # prepare, similarity, mask
                           {'all': ['causal', {'expr': '(i + j) % 3 != 1'}]}),
     **{name: (['l2norm'] if name == 'table' else None, {'softmax': {'modify': text}}, mask) for name, text, mask in (
         ('table', 's * 4 + table[h][i - j + 7]', 'causal'), ('tau', 's * tau[h] + far[h][j] * bound', {'window': {'left': 40}}),
-        ('near', 's + near[i / 4 - j / 4 + 2][j % 3]', 'none'))},
+        ('near', 's + near[i / 4 - j / 4 + 2][j % 3]', 'none'),
+        ('entry', 's * entry[b][h] + kv[g][i - j + 3 * b]', 'causal'))},
+    'affine_batch': ([{'layernorm': {'affine': True}}, {'rope': {'angle': '(i + b) * pow(9, -t / 4.0)'}}], 'softmax',
+                     MASKS['batch']),
     'bias_prepared': (['rope', 'l2norm', {'scale': {'by': -1.5}}], {'softmax': {'bias': 'dense'}}, 'causal')}
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
-          'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}}
+          'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
+          'kv': {'shape': ['G', 31]}}
 # these also in the linear form
 LEARNED_LINEAR = {
     'sketch': LEARNED['sketch'], 'sketch_local': LEARNED['sketch_local'],
     'sketch_blocks': (['layernorm'], LEARNED['sketch'][1], {'all': ['causal', {'block_window': {'block': 16, 'left': 1}}]}),
     'affine': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 2, 'alpha': 1.0}}, 'causal'),
     'square': LEARNED['square'],
+    'affine_batch': ([{'layernorm': {'affine': True}}, {'rope': {'angle': '(i + b) * pow(9, -t / 4.0)'}}],
+                     {'custom': {'weight': '(1 + s) * (1 + s) * (1 + 0.25 * b + 0.1 * cos(i + b))'}}, 'causal'),
     'hedgehog': LEARNED['hedgehog'], 'hedgehog_unmasked': LEARNED['hedgehog'][:2] + ('none',),
     'affine_prefix': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 2}}, {'prefix': {'length': 39}}),
     'affine_decay': ([{'layernorm': {'affine': True}}], LINEAR['decay_of_heads-causal'][0], 'causal'),

@@ -105,6 +105,18 @@ OWN = {
                         'mask': {'expr': 'j <= i && (i - j < 40 || j % 7 == 0)'}, 'shape': {'head_dim': 8}},
     'unprepared_f16': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16',
                        'shape': {'head_dim': 16}},
+    'prepared_angle': {'prepare': [{'rope': {'angle': '(t < 2 ? i / 8 : i % 8 + b) * pow(100, -(t % 2) / 2.0)'}}],
+                       'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 8}},
+    'carried_angle': {'prepare': [{'rope': {'pairs': 'halves', 'angle': '(i + 5 * b) * pow(D, -t / 4.0)'}}],
+                      'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
+                      'shape': {'head_dim': 8}},
+    # batch entries that see different keys, and have other weights
+    'batch': {'similarity': {'softmax': {'modify': 's * (1 + 0.25 * b) + 0.1 * B * cos(i - j)'}},
+              'mask': {'expr': 'j <= i && (b >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
+    'batch_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},
+                   'mask': {'expr': 'j <= i && i - j < (b % 2 == 0 ? 9 : 31)'}},
+    'batch_carried': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (1 + b + B) * (2 + cos(i * 0.1 + b)) * (1 + j % 3)'}},
+                      'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 4}},
     # heads that see different keys; remainders
     'heads': {'similarity': 'softmax', 'mask': {'expr': 'j <= i && (h >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
     'heads_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},

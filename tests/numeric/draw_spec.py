@@ -43,6 +43,13 @@ def size(rng):
     return rng.choice([1, 2, 3, 4, 8, 16, 17, 24, 32, 33, 48, 64, 65, rng.randrange(1, 71), rng.randrange(1, 71)])
 
 
+def angle(rng):
+    """The angle of pair t at position i."""
+    by = rng.choice(['pow(10000, -t / 8.0)', '0.3', '(t + 1) * 0.01', '(t < 2 ? 1 : 0.125)', 'clamp(t * 0.1, 0, 0.5)', 'exp(-t)'])
+    of = rng.choice(['i', 'i', '(i + b)', '(i % 8)', '(t % 2 ? i / 8 : i % 8)', '(int)sqrt(fabs(i))', '(i * D)'])
+    return '%s * %s%s' % (of, by, rng.choice(['', '', ' + sin(t)', ' - b * 0.5', ' + H + B', ' + cos(i * 0.1)']))
+
+
 def step(rng, numbers, head_dim, rope):
     """`rope`: whether positions are left to rotate by; an odd row can be rotated in part."""
     kind = rng.randrange(5 if rope and head_dim > 1 else 4)
@@ -59,6 +66,9 @@ def step(rng, numbers, head_dim, rope):
     if head_dim % 2 or rng.random() < 0.3:
         options['dims'] = 2 * rng.randrange(1, head_dim // 2 + 1)
         if rng.random() < 0.5: options['first'] = rng.randrange(head_dim - options['dims'] + 1)
+    if rng.random() < 0.25:
+        options.pop('base', None)
+        options['angle'] = angle(rng)
     return word('rope', options)
 
 
@@ -172,6 +182,7 @@ def parts_of(rng, spec):
     spec['emit'] = rng.choice([['forward', 'backward'], ['forward', 'decode'], ['forward', 'backward', 'decode']])
     if 'project' in spec or 'dense' in str(spec['similarity']): spec['emit'] = ['forward', 'backward']
     if 'decode' not in spec['emit'] or rng.random() < 0.03: return
+    if re.search(r'\b(row|Nq|Nk)\b', str(spec)): spec['emit'] = ['forward', 'backward']   # not known while decoding
     if spec.get('mask', 'causal') == 'causal': spec['mask'] = 'causal'
     else: spec['mask'] = {'all': rng.sample(['causal', spec['mask']], 2)}
 

@@ -16,12 +16,17 @@ def eighths(rng):
     return rng.choice(['0.5', '0.25', '1.5', '2.0', '0.125', '3.', '.75', '1e1', '2.5e-1'])
 
 
+NAMES = ['b', 'g', 'row', 'B', 'H', 'G', 'Nq', 'Nk', 'D', 'E']   # in addition to i, j, h
+
+
 def integer(rng, depth):
-    """An integer expression in i, j, h."""
+    """An integer expression in i, j, h, and sometimes another name."""
     if depth <= 0 or rng.random() < 0.2:
-        return rng.choice(['i', 'j', 'i', 'j', 'h', constant(rng)])
+        return rng.choice(['i', 'j', 'i', 'j', 'h', constant(rng), 'i', 'j', 'i', 'j', constant(rng), rng.choice(NAMES)])
     a = lambda: integer(rng, depth - 1)
-    kind = rng.randrange(14)
+    kind = rng.randrange(16)
+    if kind == 14: return 'clamp(%s, %s, %s)' % (a(), constant(rng), a())
+    if kind == 15: return '(int)%s' % rng.choice(['(%s)' % real(rng, depth - 2), 'sqrt(fabs(%s))' % a()])
     if kind < 3: return '%s + %s' % (a(), a())
     if kind < 6: return '(%s - (%s))' % (a(), a())
     if kind == 6: return '(%s) * %s' % (a(), constant(rng))
@@ -35,7 +40,7 @@ def integer(rng, depth):
 
 
 def real(rng, depth):
-    """A real expression in i, j, h that is computed without rounding."""
+    """A real expression of positions that is computed without rounding."""
     if depth <= 0: return '(%s) * %s' % (integer(rng, 0), eighths(rng))
     kind = rng.randrange(5)
     if kind == 0: return '((%s) * %s + %s)' % (integer(rng, depth - 1), eighths(rng), eighths(rng))
@@ -63,7 +68,7 @@ def truth(rng, depth):
 
 def position(rng, depth):
     """A variable for smooth functions of positions: a small number."""
-    return rng.choice(['(i - j) / 32.0', 'i * 0.0625', '(j % 7) * 0.3', 'h + 0.5', '(%s)' % truth(rng, depth),
+    return rng.choice(['(i - j) / 32.0', 'i * 0.0625', 'b - 0.5', 'cos(i * 0.3)', 'log1p(j)', '(row + 1.0) / Nq', '(j % 7) * 0.3', 'h + 0.5', '(%s)' % truth(rng, depth),
                        'fmin(fabs(i - j), 9) * 0.11'])
 
 
@@ -71,7 +76,11 @@ def smooth(rng, depth):
     """A bounded expression in s that is continuous in s."""
     if depth <= 0: return rng.choice(['s', 's', 's * 0.3', 's - 0.25', 'tanh(s)', eighths(rng)])
     a = lambda: smooth(rng, depth - 1)
-    kind = rng.randrange(10)
+    kind = rng.randrange(14)
+    if kind == 10: return '%s(%s)' % (pick(rng, 'sin', 'cos'), a())
+    if kind == 11: return 'clamp(%s, -0.5, %s)' % (a(), a())
+    if kind == 12: return 'expm1(tanh(%s))' % a()
+    if kind == 13: return '%s(%s)' % (pick(rng, 'sin', 'cos'), position(rng, 1))
     if kind == 0: return '(%s + %s)' % (a(), a())
     if kind == 1:
         return '(%s) * %s' % (a(), rng.choice(['0.4', 'exp(-fabs(i - j) / 16.0)', '(%s ? 0.5 : 1)' % truth(rng, 1)]))
@@ -129,10 +138,12 @@ def number(rng):
 
 
 def whole(rng, depth):
-    """Any integer expression in s, i, j, h."""
-    if depth <= 0: return rng.choice(['i', 'j', 'h', 'i', 'j', constant(rng), re.match(r'\d*', number(rng))[0] or '1'])
+    """Any integer expression in s, i, j, h and other names."""
+    if depth <= 0: return rng.choice(['i', 'j', 'h', 'i', 'j', constant(rng), rng.choice(NAMES), re.match(r'\d*', number(rng))[0] or '1'])
     a, b = lambda: whole(rng, depth - 1), lambda: anything(rng, depth - 1)
-    kind = rng.randrange(12)
+    kind = rng.randrange(14)
+    if kind == 12: return '(int)(%s)' % b()
+    if kind == 13: return 'clamp(%s, %s, %s)' % (a(), a(), a())
     if kind == 0: return '(%s) + (%s)' % (a(), a())
     if kind == 1: return '(%s) - (%s)' % (a(), a())
     if kind == 2: return '(%s) * (%s)' % (a(), a())
@@ -148,8 +159,8 @@ def whole(rng, depth):
 
 
 def anything(rng, depth):
-    """Any expression in s, i, j, h, of any type and any size."""
-    if depth <= 0: return rng.choice(['s', 's', 's', 'i', 'j', 'h', number(rng)])
+    """Any expression in s, i, j, h and other names, of any type and any size."""
+    if depth <= 0: return rng.choice(['s', 's', 's', 'i', 'j', 'h', number(rng), rng.choice(NAMES)])
     if rng.random() < 0.25: return '(%s)' % whole(rng, depth)
     a = lambda: anything(rng, depth - 1)
     kind = rng.randrange(14)
@@ -161,4 +172,4 @@ def anything(rng, depth):
     if kind == 9: return 'pow(%s, %s)' % (a(), rng.choice(['2', '3', '0.5', '-1', '0', '-2.5', '64', a()]))
     if kind == 10: return '%s(%s)' % (pick(rng, '-', '!', '+'), a())
     if kind == 11: return 'exp(%s)' % a()
-    return '%s(%s)' % (pick(rng, 'log', 'tanh', 'sqrt', 'fabs', 'floor'), a())
+    return '%s(%s)' % (pick(rng, 'log', 'tanh', 'sqrt', 'fabs', 'floor', 'sin', 'cos', 'log1p', 'expm1', '(int)'), a())

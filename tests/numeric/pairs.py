@@ -29,6 +29,9 @@ SIMILARITY = {
     'alibi': {'softmax': {'bias': 'alibi'}}, 'dense': {'softmax': {'bias': 'dense', 'cap': 4.0}},
     'modify': {'softmax': {'modify': 's + 0.5 * tanh(s) - fabs(i - j) / (8.0 + h)'}},
     'gelu': {'softmax': {'modify': '0.5 * s * (1 + erf(s / 1.4142135623730951)) - erf((i - j) / (8.0 + h))'}},
+    'named': {'softmax': {'modify': 's * (1 + 0.5 * cos(0.3 * (i - j) + b)) + sin(clamp(s, -1, h)) * expm1(-fabs(i - j) / 8.0) '
+                                    '- 0.1 * (int)sqrt(fabs(i - j)) * (g + 1) + log1p(B + H + G + D + E)'}},
+    'named_custom': {'custom': {'weight': '(1 + s) * (1 + s) * (2 + cos(i * 0.7 + b)) * (1 + (int)sqrt(j) % 3 + log1p(j))'}},
     'multiplicative': {'softmax': {'compatibility': 'multiplicative'}},
     'additive': {'softmax': {'compatibility': {'additive': {'hidden': 3}}}},
     'polynomial_2': {'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 3}}, 'polynomial_4': {'polynomial': {'degree': 4}},
@@ -50,10 +53,12 @@ SIMILARITY = {
     'custom_positions': {'custom': {'weight': '1 + s * s * (h + 1) / (1 + fabs(i - j))'}},
     'decay': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -4 - h), i - j)'}},
     'table': {'softmax': {'modify': 's * (2 + tau[h]) + table[h][i - j + 7] + fmin(s, bound)'}},
+    'of_entries': {'softmax': {'modify': 's * (2 + entry[b][h]) + kv[g][i - j + 7 + b]'}},
     'of_tokens': {'softmax': {'modify': 's + far[h][j] + near[i / 4 - j / 4 + 2][j % 3]'}},
     'arrays': {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}}}
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
-          'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}}
+          'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
+          'kv': {'shape': ['G', 31]}}
 MASK = {
     'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20, 'right': 3}},
     'window_back': {'window': {'left': 13}}, 'dilated': {'window': {'left': 7, 'dilation': 3}},
@@ -67,11 +72,15 @@ MASK = {
     'document': 'document', 'documents_back': {'all': ['causal', 'document']},
     'no_document': {'any': [{'not': 'document'}, {'window': {'left': 2}}]},
     'of_heads': {'expr': '(i + h) % 3 != j % 2'}, 'of_heads_back': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
+    'of_batch': {'expr': '(i + b) % 3 != j % 2'}, 'of_batch_back': {'expr': 'j <= i && (b % 2 == 1 || i - j < 9 + g)'},
+    'of_rows': {'expr': 'row % 3 != j % 2 && j < Nk - 1 - Nq / 9'},
+    'roots_back': {'expr': 'j <= i && i - j <= 2 * (int)sqrt(i + 1)'},
     'nothing': {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 12}}}]}}
 PREPARE = {
     'plain': [], 'layernorm': ['layernorm'], 'affine': [{'layernorm': {'affine': True}}], 'l2norm': ['l2norm'],
     'scaled': [{'l2norm': {'eps': 0.5}}, {'scale': {'by': -1.5}}], 'rope': ['rope'],
-    'rmsnorm': [{'rmsnorm': {'affine': True}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 4}}],
+    'rmsnorm': [{'rmsnorm': {'affine': True}}],
+    'angle': [{'rope': {'angle': '(t % 2 ? i / 8 : i % 8 + b) * pow(100, -(t / 2) / 1.5)'}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 4}}],
     'halves': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves', 'base': 100}}]}
 NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none'}
 PROJECT = {'keys': None, 'linformer': {'linformer': {'size': 5}}}
@@ -88,9 +97,9 @@ SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths'
 OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # which have many features
 FORWARD = {'forward', 'backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
-        'nothing'}
-NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'multiplicative', 'additive',
-               'custom_exponential', 'custom_positions', 'table', 'of_tokens'}
+        'of_batch_back', 'roots_back', 'nothing'}
+NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'named', 'multiplicative', 'additive',
+               'custom_exponential', 'custom_positions', 'table', 'of_entries', 'of_tokens'}
 OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
 CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back'}
@@ -98,7 +107,8 @@ CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back'}   # masks under which
 # Rules: (factors, function that is true if attnc accepts these choices).
 RULES = [
     (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
-    (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in ('rope', 'halves', 'rope_part')),
+    (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in (
+        'rope', 'halves', 'rope_part', 'angle')),
     (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
         'alibi', 'dense', 'of_tokens', *OF_BLOCKS)),
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),

@@ -59,6 +59,12 @@ SIMILARITY['sketch'] = [{'polysketch': {'degree': p, 'sketch': r, **more}}
                                            (4, 8, {'map': 'learned'}), (8, 8, {'local': 'exact'}), (8, 24, {}))]
 SIMILARITY['additive'] = [{'softmax': {'compatibility': {'additive': {'hidden': 5}}}},
                           {'softmax': {'compatibility': {'additive': {'hidden': 32}}, 'cap': 3.0, 'bias': 'alibi'}}]
+SIMILARITY['named'] = [
+    {'softmax': {'modify': 's * (1 + 0.5 * cos(0.3 * (i - j))) - 0.1 * log1p(fabs(i - j)) + 0.2 * b - 0.1 * g'}},
+    {'softmax': {'modify': 'clamp(s, -2, 1.5) + sin(s) * expm1(-fabs(i - j) / 8.0) - 0.2 * (int)sqrt(fabs(i - j))'}},
+    {'softmax': {'modify': 's * log(Nk + 1) / sqrt(D) + cos(1000000 * (row + 1) - 900 * j) * clamp(i - j, -3, H + 2) / (B + 2)'}},
+    {'custom': {'weight': '(1.25 + sin(0.02 * i + j + b)) * (1 + s * s / D) + (row < Nq / 2) + (int)(j * 0.1) * (E + G) * 0.01'}},
+    {'custom': {'weight': '(0.5 + s) * (0.5 + s) * (2 + cos(i * 0.7 + b)) * (1 + (int)sqrt(j) % 3 + log1p(j)) + 0.5'}}]
 BLOCKS = [16, 100]   # for `local: exact`
 
 # Weights of both signs, and high powers of small numbers: without a denominator that may vanish.
@@ -88,6 +94,10 @@ MASK = {
     'dilation_3': [{'window': {'left': 17, 'right': 40, 'dilation': 3}}, {'window': {'right': 11, 'dilation': 3}}],
     'global': [{'any': [{'window': {'left': 20}}, {'global': {'count': 3}}]},
                {'global': {'tokens': [100, 7, 8, 9, 41, 90]}}],
+    'named': [{'expr': 'b % 2 == 0 ? j <= i : fabs(i - j) <= 4 * b + g'},
+              {'expr': 'j < Nk - b && row >= j - 9 * (h / (H / G) + 1) && (i + B) % 3 != j % (1 + b)'},
+              {'expr': 'i - j <= (int)sqrt(fabs(i)) * (b + 2) && j - i <= (int)(Nk * 0.1) && j % (D / 4) != E % 3'},
+              {'expr': 'cos(i * 0.2) + sin(j * 0.1) < clamp(i - j, 0, 9) * 0.2 + (row == Nq - 1)'}],
     'prefix': [{'prefix': {'length': 70}}, {'prefix': {'length': 1}}, {'prefix': {'length': 96}}],
 }
 # Unions of blocks, some of them random, and other uses of any, all and not.
@@ -185,6 +195,10 @@ PREPARE = {
                   [{'rmsnorm': {'affine': True}}, {'rope': {'first': 4, 'dims': 4}}, {'rope': {'dims': 2}}]],
     'l2norm': [[{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 3}}], ['l2norm'], [{'l2norm': {'eps': 0.5}}]],
     'rope': [['rope'], [{'rope': {'base': 500.0}}], [{'rope': {'pairs': 'interleaved'}}]],
+    'rope_angle': [[{'rope': {'angle': '(t < D / 4 ? i / 16 : i % 16) * pow(10000, -(t % (D / 4)) / (D / 4.0))'}}],
+                   [{'rope': {'pairs': 'halves', 'angle': 'i * pow(500, -2.0 * t / D) * (1 - 0.75 * clamp(t - 1, 0, 2) / 2)'}}],
+                   [{'rope': {'dims': 4, 'first': 2, 'angle': '(i + 3 * b) * 0.37 / (t + 1) + sin(i * sqrt(t + B)) + H - G'}}, 'rope'],
+                   [{'rope': {'angle': '(int)sqrt(fabs(i)) * 500000.5 * (t + 1) + Nq - Nk % 7 + log1p(t)'}}]],
     'rope_halves': [[{'rope': {'pairs': 'halves'}}], [{'rope': {'pairs': 'halves', 'base': 100}}]],
     'scale': [[{'scale': {'by': 0.5}}], [{'scale': {'by': -1.5}}]],
     'layernorm_rope': [['layernorm', 'rope'],
