@@ -448,7 +448,7 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     struct typed arg[3] = {nothing, nothing, nothing};
     for (int k = 0; k < expression_function_arguments(function); k++)
         if (!(arg[k] = lower(x, lib.clang_Cursor_getArgument(cursor, (unsigned)k))).e) return nothing;
-    if (function == EXPR_OPS + COMPOSED_clamp) {
+    if (function == (int)EXPR_OPS + (int)COMPOSED_clamp) {
         const struct typed made = extreme(x, EXPR_MIN, extreme(x, EXPR_MAX, arg[0], arg[1]), arg[2]);
         return finish(x, cursor, made.e, made.real);
     }

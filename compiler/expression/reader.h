@@ -41,7 +41,7 @@ enum composed {
 #include "names.def"
     EXPRESSION_COMPOSED
 };
-enum { EXPRESSION_FUNCTIONS = EXPR_OPS + EXPRESSION_COMPOSED };
+enum { EXPRESSION_FUNCTIONS = (int)EXPR_OPS + (int)EXPRESSION_COMPOSED };
 const char *expression_function_name(int function); /* NULL: users may not call this operation */
 int expression_function_arguments(int function);
 /* Return the number of the function or the name with that text, or EXPRESSION_FUNCTIONS, EXPRESSION_NAMES. */
