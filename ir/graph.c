@@ -258,11 +258,13 @@ void graph_sweep(struct graph *g)
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
     if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->sums != b->sums ||
-        a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
-        memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online ||
-        a->power != b->power || a->keep != b->keep || a->data != b->data)
+        a->within.row != b->within.row || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr ||
+        a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where ||
+        a->online != b->online || a->power != b->power || a->keep != b->keep || a->data != b->data)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
+    if ((a->within.of || b->within.of) && (!a->within.of || !b->within.of || strcmp(a->within.of, b->within.of) != 0))
+        return false;
     for (int k = 0; k < a->rank; k++)
         if (a->axes[k] != b->axes[k]) return false;
     for (int k = 0; k < a->operands; k++)

@@ -301,28 +301,25 @@ static void eval_fold(struct evaluation *e, int number, double *out)
 
 /* ---- values ---- */
 
-static const double *find_tensor(struct evaluation *e, const struct value *v, const struct tensor *in, int count)
+static void read_tensor(struct evaluation *e, const struct value *v, const struct tensor *in, int count, double *out)
 {
-    for (int k = 0; k < count; k++)
-        if (strcmp(in[k].name, v->name) == 0 && in[k].data) return in[k].data;
-    fail(e, arena_printf(e->module->arena, "the array '%s' is missing", v->name));
-    return NULL;
+    const int64_t row = v->rank ? e->size[v->axes[v->rank - 1]] : 1, all = elements(e, v->rank, v->axes);
+    if (!tensor_read(in, count, v->name, &v->within, row > 0 ? all / row : 0, row,
+                     v->within.of ? e->size[v->within.row] : row, out))
+        fail(e, arena_printf(e->module->arena, "the array '%s' is missing", v->name));
 }
 
 static void eval_value(struct evaluation *e, int number, const struct tensor *in, int count)
 {
     const struct value *v = &e->graph->value[number];
     int64_t size = elements(e, v->rank, v->axes);
-    const double *given = NULL;
     double *out = allocate(e, size);
     e->data[number] = out;
-    if (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM) given = find_tensor(e, v, in, count);
-    if (v->op == GRAPH_TABLE) given = v->data;
     if (e->error) return;
     switch (v->op) {
     case GRAPH_INPUT:
-    case GRAPH_PARAM:
-    case GRAPH_TABLE: memcpy(out, given, (size_t)size * sizeof *out); break;
+    case GRAPH_PARAM: read_tensor(e, v, in, count, out); break;
+    case GRAPH_TABLE: memcpy(out, v->data, (size_t)size * sizeof *out); break;
     case GRAPH_MAP: eval_map(e, number, out); break;
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: eval_fold(e, number, out); break;

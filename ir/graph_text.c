@@ -48,6 +48,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
         text_add(out, " ");
     }
     axes_print(m, v->rank, v->axes, out);
+    within_print(m, &v->within, out);
     if (v->op == GRAPH_TABLE) {
         text_add(out, " ");
         table_print(m, v->rank, v->axes, v->data, out);
@@ -146,6 +147,7 @@ static void read_value(struct reader *r, struct graph *g)
     case GRAPH_INPUT:
         number = graph_input(g, name, rank, axes);
         g->value[number].sums = sums;
+        g->value[number].within = within_read(r);
         return;
     case GRAPH_PARAM:
         number = graph_random(g, name, origin, rank, axes);

@@ -55,6 +55,9 @@ static const char *named_check(const struct graph *g, int number)
         return "ids must be a parameter with the axes batch and n_k";
     if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
         return "only an input with a constant last axis can have 'sums'";
+    if (v->within.of && (v->op != GRAPH_INPUT || v->sums)) return "only an array of the caller can be within another";
+    const char *const wrong = within_check(m, &v->within, v->rank, v->axes);
+    if (wrong) return wrong;
     if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features must have two axes";
     return v->op == GRAPH_TABLE || v->origin != ORIGIN_LEARNED ? constant_check(g, v) : NULL;
 }

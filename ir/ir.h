@@ -379,6 +379,12 @@ enum initial {
 };
 const char *initial_name(enum initial initial);
 
+/* An input that shares the memory of another input: each of its rows is the first elements of a row of the other. */
+struct within {
+    const char *of; /* the name of the other input; NULL: the input has its own memory */
+    int row;        /* the last axis of the other input, which is constant and not shorter than that of the input */
+};
+
 struct value {
     enum graph_op op;
     const char *name;     /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
@@ -387,6 +393,7 @@ struct value {
     bool integers;        /* PARAM: int32 ids [batch, keys]; only EXPR_ID, MIN_ID and MAX_ID read it, by name */
     bool sums;            /* INPUT: not an array of the caller, but sums that another program of the same call
                              computes */
+    struct within within; /* INPUT */
     int rank;
     int axes[MAX_RANK]; /* in order of storage: the last axis is contiguous */
     int operands;
@@ -473,7 +480,7 @@ struct graph *graph_parse(struct arena *arena, const char *text, struct diagnost
 
 /* An input of an interpreter: a contiguous float64 array. Its axes are those of the value with the same name. A
    parameter over all query heads, [H, …], is passed unchanged for a value [G, M, …]: both have the same memory
-   layout. */
+   layout. An input within another one needs no tensor. */
 struct tensor {
     const char *name;
     double *data;
@@ -482,6 +489,15 @@ struct problem_size {
     int64_t batch, kv_heads, members, n_q, n_k;
 };
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size);
+
+/* Inputs within others, in both IRs. (within.c) */
+void within_print(const struct module *m, const struct within *w, struct text *out); /* " within k d", or nothing */
+struct within within_read(struct reader *r);
+const char *within_check(struct module *m, const struct within *w, int rank, const int *axes);
+/* Copies the elements of input `name` to `out`: `rows` rows of `row` elements. A row of the input that it is within has
+   `whole` elements. Returns false if there is no tensor for it. */
+bool tensor_read(const struct tensor *in, int count, const char *name, const struct within *w, int64_t rows,
+                 int64_t row, int64_t whole, double *out);
 /* Evaluates the graph and writes its outputs to `out`: float64, contiguous, one after the other. Returns NULL, or an
    error message, for example if an input is missing. */
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
@@ -523,12 +539,13 @@ struct array {
     bool sums;    /* INPUT, OUTPUT: sums in the workspace, of type dtype_of_sums, not an array of the caller. One
                      program of a call computes the sums, and another reads them. Rows of queries are padded to whole
                      vectors; rows of keys have their own strides */
-    bool shared;  /* TILE: all threads that work on a head use one copy; false: each thread has its own copy. A tile
-                     over chunks is always shared, and has a slot for each chunk */
-    bool kept;    /* TILE with `shared`: the tile is stored in the caller's state. At the start of a call it has the
-                     sums over the chunks of earlier calls */
-    bool folded;  /* TILE with `kept`: the tile is stored in a second state, which this program merges into the caller's
-                     state */
+    struct within within; /* INPUT */
+    bool shared; /* TILE: all threads that work on a head use one copy; false: each thread has its own copy. A tile
+                    over chunks is always shared, and has a slot for each chunk */
+    bool kept;   /* TILE with `shared`: the tile is stored in the caller's state. At the start of a call it has the
+                    sums over the chunks of earlier calls */
+    bool folded; /* TILE with `kept`: the tile is stored in a second state, which this program merges into the caller's
+                    state */
     int64_t offset; /* TILE: the byte offset, a multiple of 64, in the workspace or the state. -1: not allocated yet, or
                        the tile is never in memory */
     const double *data; /* TABLE */

@@ -596,7 +596,6 @@ static void run_body(struct machine *e, const struct stmt *s)
 static void prepare_array(struct machine *e, int number, const struct tensor *in, int count)
 {
     const struct array *a = &e->loops->array[number];
-    const double *given = a->data;
     int64_t elements = 1;
     for (int k = 0; k < a->rank; k++) {
         bool counted = a->kind == ARRAY_TILE && !axis_is_chunks(&e->module->axis[a->axes[k]]);
@@ -611,17 +610,18 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
         fail(e, "the interpreter ran out of memory");
         return;
     }
-    if (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM) {
-        given = NULL;
-        for (int k = 0; k < count && !given; k++)
-            if (strcmp(in[k].name, a->name) == 0) given = in[k].data;
-        if (!given) fail(e, arena_printf(e->module->arena, "the array '%s' is missing", a->name));
+    const bool given = a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM;
+    if (given) {
+        const int64_t row = a->rank ? e->extent[number][a->rank - 1] : 1;
+        if (!tensor_read(in, count, a->name, &a->within, row > 0 ? elements / row : 0, row,
+                         a->within.of ? e->size[a->within.row] : row, data))
+            fail(e, arena_printf(e->module->arena, "the array '%s' is missing", a->name));
     }
     if (a->kind == ARRAY_OUTPUT || a->kind == ARRAY_TILE)
         for (int64_t n = 0; n < elements; n++) data[n] = unwritten();
-    else if (given)
-        memcpy(data, given, (size_t)elements * sizeof *data);
-    if (a->dtype == DTYPE_I32 && given) ids_add(&e->ids, a->name, data, e->extent[number][0], e->extent[number][1]);
+    if (a->kind == ARRAY_TABLE) memcpy(data, a->data, (size_t)elements * sizeof *data);
+    if (a->dtype == DTYPE_I32 && given && !e->error)
+        ids_add(&e->ids, a->name, data, e->extent[number][0], e->extent[number][1]);
 }
 
 static void give_output(struct machine *e, double *out)

@@ -209,6 +209,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
     } else
         axes_print(l->module, a->rank, a->axes, out);
     if (a->sums) text_add(out, " sums");
+    within_print(l->module, &a->within, out);
     if (a->kind == ARRAY_TABLE) {
         text_add(out, " ");
         table_print(l->module, a->rank, a->axes, a->data, out);
@@ -287,6 +288,7 @@ static void read_array(struct reader *r, struct loops *l)
     else
         reader_axes(r, &a.rank, a.axes);
     a.sums = (a.kind == ARRAY_INPUT || a.kind == ARRAY_OUTPUT) && reader_take(r, "sums");
+    if (a.kind == ARRAY_INPUT && !a.sums) a.within = within_read(r);
     if (a.kind == ARRAY_TABLE) a.data = reader_table(r, a.rank, a.axes);
     if (!r->failed) loops_array(l, a);
 }

@@ -74,6 +74,9 @@ static const char *array_check(const struct scope *c, int number)
     if (a->sums &&
         (a->dtype != dtype_of_sums(m->dtype) || a->rank < 1 || m->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT))
         return "an array with 'sums' must have the type of sums and a constant last axis";
+    if (a->within.of && (a->kind != ARRAY_INPUT || a->sums)) return "only an array of the caller can be within another";
+    wrong = within_check(m, &a->within, a->rank, a->axes);
+    if (wrong) return wrong;
     for (int k = 0; k < a->rank && a->kind == ARRAY_TABLE; k++)
         if (m->axis[a->axes[k]].source != SIZE_CONSTANT)
             return complaint(c, "the extent of axis '%s' is not constant", m->axis[a->axes[k]].name);

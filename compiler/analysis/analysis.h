@@ -216,8 +216,9 @@ extern const struct array_size_row array_sizes[ARRAY_SIZES];
 
 enum entry { ENTRY_FORWARD, ENTRY_BACKWARD, ENTRIES };
 enum array_access { ACCESS_NONE, ACCESS_READ, ACCESS_WRITTEN, ACCESS_WANTED /* written unless it is NULL */ };
-/* How a caller passes an array: as an argument of the entry points, or in struct NAME_params or NAME_gradients. */
-enum array_place { PLACE_ARGUMENT, PLACE_PARAMS, PLACE_GRADIENTS };
+/* How a caller passes an array: as an argument of the entry points, or in struct NAME_params or NAME_gradients. WITHIN:
+   not by itself; its rows are the first elements of the rows of another array. */
+enum array_place { PLACE_ARGUMENT, PLACE_PARAMS, PLACE_GRADIENTS, PLACE_WITHIN };
 /* The array has one element, or one row of elements, for each query, key, pair, sequence or head. A SHARED array is the
    same for all. */
 #define ARRAY_ROLES \
@@ -251,6 +252,7 @@ struct kernel_array {
     bool rows;           /* the array has a row of real numbers for each token, or for each token and head */
     const char *strides; /* the member of struct call with the strides of the rows: "p.q"; NULL: contiguous */
     int gradient_of;     /* this array is the gradient with respect to the array of this number; -1: no gradient */
+    const char *within;  /* PLACE_WITHIN: the name of the other array */
     enum origin origin;  /* only for parameters, like `initial` */
     enum initial initial;
     int rank;

@@ -116,7 +116,7 @@ static void describe(struct kernel_array *a, struct arena *arena)
     a->role = role_of(a);
     a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && a->dtype != DTYPE_I32;
     a->rows = a->dtype != DTYPE_I32 && rows_of_tokens(a);
-    if (a->rows) a->strides = arena_printf(arena, a->place == PLACE_ARGUMENT ? "p.%s" : "%s_at", a->member);
+    if (a->rows) a->strides = arena_printf(arena, a->place == PLACE_PARAMS ? "%s_at" : "p.%s", a->member);
 }
 
 int kernel_array_find(const struct kernel_arrays *all, const char *name)
@@ -126,7 +126,16 @@ int kernel_array_find(const struct kernel_arrays *all, const char *name)
     return -1;
 }
 
-static void add_fixed(struct kernel_arrays *all, const struct spec *spec)
+/* Returns the name of the array that an array is within, or NULL. The gradient with respect to an array that is within
+   another is within the gradient with respect to the other. */
+static const char *within_of(const struct graph *g, const struct fixed_array *a)
+{
+    const int v = graph_find(g, a->gradient_of ? a->gradient_of : a->name);
+    if (v < 0 || !g->value[v].within.of) return NULL;
+    return a->gradient_of ? arena_printf(g->module->arena, "d%s", g->value[v].within.of) : g->value[v].within.of;
+}
+
+static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
 {
     for (int k = 0; k < FIXED; k++) {
         struct kernel_array *const a = &all->array[all->count];
@@ -140,6 +149,8 @@ static void add_fixed(struct kernel_arrays *all, const struct spec *spec)
                                             {.size = fixed[k].heads},
                                             {.size = fixed[k].length},
                                             {.constant = true, .extent = elements, .key = fixed[k].key}}};
+        a->within = within_of(source, &fixed[k]);
+        if (a->within) a->place = PLACE_WITHIN;
         a->gradient_of = fixed[k].gradient_of ? kernel_array_find(all, fixed[k].gradient_of) : -1;
         all->count++;
     }
@@ -151,7 +162,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     struct kernel_arrays *const all = arena_alloc(arena, sizeof *all);
     const enum dtype real = dtype_of_sums(spec->dtype);
     all->array = arena_alloc(arena, (size_t)(FIXED + 2 * source->values) * sizeof *all->array);
-    add_fixed(all, spec);
+    add_fixed(all, spec, source);
     for (int v = 0; v < source->values; v++) {
         const struct value *const value = &source->value[v];
         if (value->op != GRAPH_PARAM) continue;

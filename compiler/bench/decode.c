@@ -49,7 +49,7 @@ static void count_sums(const struct unit *p, const struct compilation *c, const 
     result->read = (double)size->batch *
                    (tasks * (double)c->loops->kept +
                     (double)size->kv_heads * ((double)p->read_back + (double)(c->state.chunk + 1) / 2) *
-                        (double)(dtype_bytes(p->spec->dtype) * (int)(p->spec->head_dim + p->spec->value_dim)));
+                        (double)(dtype_bytes(p->spec->dtype) * (int)spec_pair_elements(p->spec)));
     result->roofline.work = (double)size->batch * heads * linear_cost(c);
     result->reach = (double)size->n_k * heads * linear_cost(c);
 }
@@ -70,7 +70,7 @@ static void count_keys(const struct bench *b, const struct unit *p, const struct
     result->form = compilation_form(runs);
     result->unit = parts_unit(&run, &result->on_units);
     result->read = result->counts.visited / (double)size->members *
-                   (double)(dtype_bytes(p->spec->dtype) * (int)(p->spec->head_dim + p->spec->value_dim));
+                   (double)(dtype_bytes(p->spec->dtype) * (int)spec_pair_elements(p->spec));
     result->reach = 0;
 }
 

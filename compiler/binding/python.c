@@ -73,6 +73,19 @@ static const char *input_names(const struct unit *p, enum entry entry)
     return names;
 }
 
+/* Returns the arguments of a call of the binding for these names. It always takes v: None if values are keys. */
+static const char *given_names(const struct unit *p, enum entry entry)
+{
+    const char *names = "";
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || a->access[entry] != ACCESS_READ) continue;
+        names = arena_printf(p->arena, "%s%s%s", names, *names ? ", " : "",
+                             a->place == PLACE_WITHIN ? "None" : a->member);
+    }
+    return names;
+}
+
 static void add_table(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
@@ -162,12 +175,12 @@ static void add_forward(const struct unit *p, struct text *out)
         "on several threads,\n"
         "        processes forked from it must pass 1, because GNU's OpenMP does not survive a fork; spawned ones may "
         "pass any number.\n\n"
-        "    All but %s are %s, contiguous along their last axis; q, k and v are copied if they are not.\n",
-        any ? "the parameters" : "threads", element(spec->dtype));
+        "    All but %s are %s, contiguous along their last axis; %s are copied if they are not.\n",
+        any ? "the parameters" : "threads", element(spec->dtype), spec->values_are_keys ? "q and k" : "q, k and v");
     text_add(out,
              "    The last query has the position of the last key; the output of a query that sees no key is 0. "
              "Returns out.\n    \"\"\"\n    return _loaded().forward(%s, ",
-             inputs);
+             given_names(p, ENTRY_FORWARD));
     add_given(p, out);
     text_add(out, ", out, threads%s)\n", p->backwards ? ", saved" : "");
 }
@@ -178,7 +191,7 @@ static void add_gradients(const struct unit *p, const char *format, struct text 
     const char *comma = "";
     for (int k = 0; k < p->arrays->count; k++) {
         const struct kernel_array *const a = &p->arrays->array[k];
-        if (a->access[ENTRY_BACKWARD] != ACCESS_WANTED) continue;
+        if (a->access[ENTRY_BACKWARD] != ACCESS_WANTED || a->place == PLACE_WITHIN) continue;
         text_add(out, "%s", comma);
         for (const char *c = format; *c; c++) {
             if (*c == '@')
@@ -206,18 +219,19 @@ static void add_backward(const struct unit *p, struct text *out)
     text_add(
         out,
         "    saved: the Saved() that forward() filled; without it the values are computed again, with the same bits\n"
-        "    wanted: names of the gradients to compute, as in (\"dq\", \"dv\"); None for all\n    ");
+        "    wanted: names of the gradients to compute, as in (\"dq\", \"%s\"); None for all\n    ",
+        p->spec->values_are_keys ? "dk" : "dv");
     add_gradients(p, "@", out);
-    text_add(
-        out,
-        ": the gradients with respect to these arrays, of the same shapes, overwritten if given, else allocated;\n"
-        "        they may not overlap any other array\n"
-        "    threads: as for forward(); the result does not depend on it\n\n"
-        "    If H > G, dk and dv are sums over the query heads that read a key/value head. Returns Gradients, a named "
-        "tuple,\n    in which gradients that are not wanted are None.\n    \"\"\"\n"
-        "    gradients = {");
+    text_add(out,
+             ": the gradients with respect to these arrays, of the same shapes, overwritten if given, else allocated;\n"
+             "        they may not overlap any other array\n"
+             "    threads: as for forward(); the result does not depend on it\n\n"
+             "    If H > G, %s over the query heads that read a key/value head. Returns Gradients, a named "
+             "tuple,\n    in which gradients that are not wanted are None.\n    \"\"\"\n"
+             "    gradients = {",
+             p->spec->values_are_keys ? "dk is a sum" : "dk and dv are sums");
     add_gradients(p, "\"@\": @", out);
-    text_add(out, "}\n    return _loaded().backward(%s, ", inputs);
+    text_add(out, "}\n    return _loaded().backward(%s, ", given_names(p, ENTRY_BACKWARD));
     add_given(p, out);
     text_add(out, ", saved, wanted, gradients, threads)\n");
 }
@@ -248,22 +262,21 @@ static void add_body(struct text *out)
     text_add(out, "%s", at);
 }
 
-static const char load_function[] =
-    "_binding = Binding(NAME, VERSION, DTYPE, HEAD_DIM, VALUE_DIM, PARAMETERS, \"; compile it again:  \" + COMPILE)\n"
-    "\n\n"
-    "def load(path=None):\n"
-    "    \"\"\"Loads the compiled kernel from `path`;\n"
-    "    else from libNAME.so in the folder of this file, as the first call of forward() does.\"\"\"\n"
-    "    if path is None:\n"
-    "        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), \"lib\" + NAME + \".so\")\n"
-    "        if not os.path.exists(path):\n"
-    "            raise FileNotFoundError(f\"{path} does not exist; compile it: {COMPILE}\")\n"
-    "    _binding.load(path)\n"
-    "\n\n"
-    "def _loaded():\n"
-    "    if _binding.library is None:\n"
-    "        load()\n"
-    "    return _binding\n";
+static const char load_function
+    [] = "\n\n"
+         "def load(path=None):\n"
+         "    \"\"\"Loads the compiled kernel from `path`;\n"
+         "    else from libNAME.so in the folder of this file, as the first call of forward() does.\"\"\"\n"
+         "    if path is None:\n"
+         "        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), \"lib\" + NAME + \".so\")\n"
+         "        if not os.path.exists(path):\n"
+         "            raise FileNotFoundError(f\"{path} does not exist; compile it: {COMPILE}\")\n"
+         "    _binding.load(path)\n"
+         "\n\n"
+         "def _loaded():\n"
+         "    if _binding.library is None:\n"
+         "        load()\n"
+         "    return _binding\n";
 
 void emit_python(const struct unit *p, struct text *out)
 {
@@ -278,14 +291,16 @@ void emit_python(const struct unit *p, struct text *out)
     }
     text_add(
         out,
-        "forward(q, k, v) calls the kernel of %s.c on NumPy arrays, PyTorch tensors and other CPU arrays with "
+        "forward(%s) calls the kernel of %s.c on NumPy arrays, PyTorch tensors and other CPU arrays with "
         "__dlpack__ or\n"
         "__array_interface__, without copying%s. First compile the kernel into a shared object in the folder of this "
         "file:\n\n"
         "    cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\n\n"
         "Needs only Python's standard library; NumPy allocates the output if q is not a tensor.\n\"\"\"\n\n",
-        spec->name, p->backwards ? "; backward(q, k, v, out, dout) computes its gradients" : "", spec->name, spec->name,
-        runtime);
+        input_names(p, ENTRY_FORWARD), spec->name,
+        p->backwards ? arena_printf(p->arena, "; backward(%s) computes its gradients", input_names(p, ENTRY_BACKWARD))
+                     : "",
+        spec->name, spec->name, runtime);
     add_body(out);
     text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s\"forward\", \"load\"]\n\n",
              p->backwards ? "\"Gradients\", \"Saved\", \"backward\", " : "");
@@ -296,6 +311,10 @@ void emit_python(const struct unit *p, struct text *out)
     add_table(p, out);
     text_add(out, "COMPILE = \"cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\"\n", spec->name, spec->name,
              runtime);
+    text_add(out,
+             "_binding = Binding(NAME, VERSION, DTYPE, HEAD_DIM, VALUE_DIM, PARAMETERS, \"; compile it again:  \" + "
+             "COMPILE%s)\n",
+             spec->values_are_keys ? ", True" : "");
     text_add(out, "%s%s", load_function,
              p->backwards ? "\n\nGradients = _binding.Gradients\nGradients.__module__ = __name__\n" : "");
     add_forward(p, out);

@@ -560,7 +560,7 @@ static void explain_pairs(const struct unit *p)
 {
     const struct spec *spec = p->spec;
     const struct compilation *c = p->compilation[0];
-    const long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
+    const long long element = dtype_bytes(spec->dtype), keys = element * (long long)spec_pair_elements(spec);
     long long products, scalars;
     count_pair(p->graph, &products, &scalars);
     section("Cost");
@@ -590,14 +590,16 @@ static void explain_state(const struct unit *p)
 {
     if (!(p->spec->emit & EMIT_DECODE)) return;
     const struct spec *const spec = p->spec;
-    const long long token = (long long)dtype_bytes(spec->dtype) * (spec->head_dim + spec->value_dim),
+    const bool one_copy = spec->values_are_keys && !p->attends;
+    const long long elements = one_copy ? spec->head_dim : spec->head_dim + spec->value_dim,
+                    token = (long long)dtype_bytes(spec->dtype) * elements,
                     rows = (long long)emit_state_rows(p->read_first, p->read_back,
                                                       p->extends ? p->extend[0].c->state.chunk : 0, p->folds);
     section("State");
     if (p->read_back < 0) {
-        printf("  %lld bytes of key and value for every token, sequence and key/value head, for as many tokens as the "
+        printf("  %lld bytes of key%s for every token, sequence and key/value head, for as many tokens as the "
                "problem's capacity\n",
-               token);
+               token, one_copy ? "" : " and value");
         explain_kept_keys(p);
         return;
     }

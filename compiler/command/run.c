@@ -71,18 +71,26 @@ static bool is_input(const struct kernel_array *a)
            a->access[ENTRY_BACKWARD] == ACCESS_READ;
 }
 
+/* Returns whether backward writes the array, and the caller provides it. */
+static bool is_wanted_gradient(const struct kernel_array *a)
+{
+    return a->access[ENTRY_BACKWARD] == ACCESS_WANTED && a->place != PLACE_WITHIN;
+}
+
 /* Returns the array with this name. */
 static struct attn_array *named(const struct run *r, const char *name)
 {
     return &r->array[kernel_array_find(r->arrays, name)];
 }
 
-/* Sets data[0], data[1], … to the arrays that are arguments of an entry point, in the order of the arguments. */
+/* Sets data[0], data[1], … to the arrays that are arguments of an entry point, in the order of the arguments. An array
+   within another one is NULL. */
 static void arguments_of(const struct run *r, enum entry entry, void **data)
 {
     int count = 0;
     for (int k = 0; k < r->arrays->count; k++)
-        if (r->arrays->array[k].place == PLACE_ARGUMENT && r->arrays->array[k].access[entry] != ACCESS_NONE)
+        if ((r->arrays->array[k].place == PLACE_ARGUMENT || r->arrays->array[k].place == PLACE_WITHIN) &&
+            r->arrays->array[k].access[entry] != ACCESS_NONE)
             data[count++] = r->array[k].data;
 }
 
@@ -396,7 +404,7 @@ static void call_backward(struct run *r, const struct loaded_kernel *loaded)
     bool room = true;
     for (int k = 0; k < r->arrays->count && room; k++) {
         const struct kernel_array *const like = &r->arrays->array[k];
-        if (like->access[ENTRY_BACKWARD] != ACCESS_WANTED) continue;
+        if (!is_wanted_gradient(like)) continue;
         room = make_array(r, like, &r->array[k]);
         if (like->place == PLACE_GRADIENTS) by_param[learned++] = r->array[k].data;
     }
@@ -413,7 +421,7 @@ static void call_backward(struct run *r, const struct loaded_kernel *loaded)
             failed(r, STATUS_INPUT);
         }
         for (int k = 0; k < r->arrays->count && !error; k++)
-            if (r->arrays->array[k].access[ENTRY_BACKWARD] == ACCESS_WANTED)
+            if (is_wanted_gradient(&r->arrays->array[k]))
                 write_output(r, loaded, r->arrays->array[k].name, &r->array[k], seconds);
     }
     attn_free(workspace);
@@ -502,6 +510,13 @@ static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
     return true;
 }
 
+/* Returns the address of an element of the array with this name; NULL if the array is within another one. */
+static void *element_of(const struct run *r, const char *name, int64_t element)
+{
+    char *const data = named(r, name)->data;
+    return data ? data + (size_t)element * attn_dtype_size(r->kernel->dtype) : NULL;
+}
+
 /* Appends all tokens to the state by calls of extend. Returns the number of calls, or 0 after a message. */
 static int64_t extend_all(struct run *r, const struct attn_array *out, void *state, size_t bytes)
 {
@@ -526,9 +541,8 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, void *sta
             error = ATTN_EMEMORY;
             break;
         }
-        error = kernel->extend(&p, r->params, (const char *)named(r, "q")->data + (size_t)(done * p.q.row) * size,
-                               (const char *)named(r, "k")->data + (size_t)(done * p.k.row) * size,
-                               (const char *)named(r, "v")->data + (size_t)(done * p.v.row) * size,
+        error = kernel->extend(&p, r->params, element_of(r, "q", done * p.q.row), element_of(r, "k", done * p.k.row),
+                               element_of(r, "v", done * p.v.row),
                                (char *)out->data + (size_t)(done * p.out.row) * size, state, workspace);
     }
     for (int k = 0; k < r->arrays->count; k++) attn_free(piece[k]);
@@ -547,7 +561,8 @@ static const char *smaller_from(const struct run *r, size_t bytes)
     struct attn_problem more = r->problem;
     more.capacity *= 2;
     if (r->kernel->state(&more) != bytes) return "";
-    const int64_t token = more.batch * more.kv_heads * (r->kernel->head_dim + r->kernel->value_dim) *
+    const int64_t value = r->kernel->values_are_keys ? 0 : r->kernel->value_dim,
+                  token = more.batch * more.kv_heads * (r->kernel->head_dim + value) *
                           (int64_t)attn_dtype_size(r->kernel->dtype);
     return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
 }

@@ -22,11 +22,12 @@ static bool array_has(const struct array *a, int axis)
     return false;
 }
 
-/* Whether array n is an array of the caller. An array that is listed several times counts once, at its first place. */
+/* Whether array n is an array of the caller. An array that is listed several times counts once, at its first place.
+   An array within another one is moved with the other one. */
 static bool is_moved(const struct loops *l, int n)
 {
     const struct array *a = &l->array[n];
-    if (a->kind != ARRAY_INPUT && a->kind != ARRAY_OUTPUT && a->kind != ARRAY_PARAM) return false;
+    if ((a->kind != ARRAY_INPUT && a->kind != ARRAY_OUTPUT && a->kind != ARRAY_PARAM) || a->within.of) return false;
     for (int k = 0; k < n; k++)
         if (l->array[k].kind == a->kind && strcmp(l->array[k].name, a->name) == 0) return false;
     return true;

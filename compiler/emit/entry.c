@@ -56,8 +56,14 @@ static bool is_param_of_rows(const struct kernel_array *a)
     return a->place == PLACE_PARAMS && a->rows;
 }
 
-/* Returns the members of struct call for arrays: the arguments of the entry points, and the parameters with rows.
-   Arguments that no entry point writes are const. */
+/* Returns whether kernels read the array within another one. struct call has its own pointer and strides for it. */
+static bool is_read_within(const struct kernel_array *a)
+{
+    return a->place == PLACE_WITHIN && a->access[ENTRY_FORWARD] == ACCESS_READ;
+}
+
+/* Returns the members of struct call for arrays: the arguments of the entry points, the arrays within them, and the
+   parameters with rows. Arguments that no entry point writes are const. */
 static const char *call_members(struct arena *arena, const struct kernel_arrays *arrays, bool backward)
 {
     const char *members = "";
@@ -66,7 +72,7 @@ static const char *call_members(struct arena *arena, const struct kernel_arrays 
         const enum array_access forward = a->access[ENTRY_FORWARD],
                                 last = backward ? a->access[ENTRY_BACKWARD] : ACCESS_NONE;
         const bool written = forward > ACCESS_READ || last > ACCESS_READ;
-        if (a->place != PLACE_ARGUMENT && !is_param_of_rows(a)) continue;
+        if (a->place != PLACE_ARGUMENT && !is_param_of_rows(a) && !is_read_within(a)) continue;
         if (forward == ACCESS_NONE && last == ACCESS_NONE) continue;
         members = arena_printf(arena, "%s%s%s%s *%s;", members, *members ? "\n    " : "", written ? "" : "const ",
                                emit_stored(a->dtype), a->member);
@@ -79,19 +85,25 @@ static const char *call_members(struct arena *arena, const struct kernel_arrays 
    backward begin with GRADIENT. */
 static void set_arrays(struct template_names *t, const struct kernel_arrays *arrays, enum entry entry)
 {
-    const struct kernel_array *a;
-    const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "",
+    const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "", *unused = "",
                *word = entry == ENTRY_FORWARD ? "ARRAY" : "GRADIENT";
-    for (int k = 0; (a = next_argument(arrays, entry, &k));) {
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
         const enum array_access access = a->access[entry];
+        if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || access == ACCESS_NONE) continue;
         const char *name = a->member, *comma = *values ? ", " : "", *constant = access == ACCESS_READ ? "const " : "",
                    *stored = emit_stored(a->dtype);
         /* the argument is const, but the member of struct call is not, because forward writes the array */
         const bool writable = access == ACCESS_READ && a->access[ENTRY_FORWARD] > ACCESS_READ;
+        any = arena_printf(t->arena, "%s%s%svoid *%s", any, *any ? ", " : "", constant, name);
+        if (a->place == PLACE_WITHIN) { /* an argument only of functions with the same arguments for all kernels */
+            unused = arena_printf(t->arena, "%s%s    (void)%s;", unused, *unused ? "\n" : "", name);
+            if (access == ACCESS_READ) values = arena_printf(t->arena, "%s%s.%s = %s", values, comma, name, a->within);
+            continue;
+        }
         values = arena_printf(t->arena, "%s%s.%s = %s%s", values, comma, name,
                               writable ? arena_printf(t->arena, "(%s *)", stored) : "", name);
-        any = arena_printf(t->arena, "%s%s%svoid *%s", any, comma, constant, name);
-        cast = arena_printf(t->arena, "%s%s(%s%s *)%s", cast, comma, constant, stored, name);
+        cast = arena_printf(t->arena, "%s%s(%s%s *)%s", cast, *cast ? ", " : "", constant, stored, name);
         const char **const missing = a->role == ROLE_PER_QUERY ? &of_queries : &of_keys;
         if (access != ACCESS_WANTED)
             *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
@@ -100,6 +112,7 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
     template_set(t, arena_printf(t->arena, "%s_VALUES", word), values);
     template_set(t, arena_printf(t->arena, "%s_ANY_ARGUMENTS", word), any);
     template_set(t, arena_printf(t->arena, "%s_ANY_VALUES", word), cast);
+    template_set(t, arena_printf(t->arena, "%s_ANY_UNUSED", word), unused);
     template_set(t, arena_printf(t->arena, "%s_OF_QUERIES_MISSING", word), of_queries);
     template_set(t, arena_printf(t->arena, "%s_OF_KEYS_MISSING", word), of_keys);
 }
@@ -292,14 +305,20 @@ int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool fo
     return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
-/* Sets the names for the arrays whose rows a state stores: inputs and parameters with a row of reals for each key. */
-static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays)
+/* Sets the names for the arrays whose rows a state stores: inputs and parameters with a row of reals for each key. An
+   array within another is stored only if the state has the other one prepared. */
+static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared)
 {
     const char *rows = "", *heads = "", *pointers = "", *strides = "", *values = "", *row_strides = "";
     int count = 0;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!a->rows || a->role != ROLE_PER_KEY || a->access[ENTRY_FORWARD] != ACCESS_READ) continue;
+        if (a->place == PLACE_WITHIN && !prepared) { /* the rows that it is within precede it */
+            values = arena_printf(t->arena, "%s\n    call->%s = call->%s;\n    call->%s = call->p.%s;", values,
+                                  a->member, a->within, a->strides, a->within);
+            continue;
+        }
         const char *const comma = count ? ", " : "", *const type = emit_stored(a->dtype);
         rows = arena_printf(t->arena, "%s%s%lld * (int64_t)sizeof(%s)", rows, comma, (long long)array_row_elements(a),
                             type);
@@ -359,7 +378,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "IDS_IN_ORDER", ids && linear);
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
     template_set(t, "STORED", emit_stored(p->spec->dtype));
-    set_kept_arrays(t, p->arrays);
+    set_kept_arrays(t, p->arrays, p->attends > 0);
 }
 
 static struct template_names names_of(const struct emitted_file *e)
@@ -370,6 +389,8 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "HEAD_DIM", c->spec->head_dim);
     template_set_number(&t, "VALUE_DIM", c->spec->value_dim);
     template_set_number(&t, "MAX_LENGTH", c->spec->max_length);
+    template_set_number(&t, "VALUES_ARE_KEYS", c->spec->values_are_keys);
+    template_set(&t, "CHECK_PROBLEM", c->spec->values_are_keys ? "check_problem" : "attn_problem_check");
     template_set_number(&t, "SOMETIMES_SLOWER", emit_any_slower(e->c, e->compilations));
     template_set_number(&t, "PHASES", emit_any_in_phases(e->c, e->compilations));
     template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));

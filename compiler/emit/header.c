@@ -26,11 +26,13 @@ static void gradients(const struct emission *p, struct text *out)
              name, name);
     text_add(
         out,
-        "/* Computes the gradients with respect to q, k and v from dout, the gradient with respect to out.\n"
-        "   Pass NULL for gradients that are not needed. With grouped heads, dk and dv are sums over the query heads "
-        "of a group.\n"
+        "/* Computes the gradients with respect to %s from dout, the gradient with respect to out.\n"
+        "   Pass NULL for gradients that are not needed. With grouped heads, %s over the query heads of a group.\n%s"
         "   The bits of a gradient depend neither on the number of threads nor on the choice of the other gradients.\n"
-        "   Returns 0 or an error, like forward. */\n");
+        "   Returns 0 or an error, like forward. */\n",
+        c->spec->values_are_keys ? "q and k" : "q, k and v",
+        c->spec->values_are_keys ? "dk is a sum" : "dk and dv are sums",
+        c->spec->values_are_keys ? "   dk is the gradient with respect to keys both as keys and as values.\n" : "");
     text_add(
         out,
         "int %s_backward(const struct attn_problem *problem, const struct %s_params *params, %s, struct %s_gradients "
@@ -55,10 +57,13 @@ static void decoding(const struct emission *p, struct text *out)
     const struct compilation *c = p->compilation[0];
     const char *const name = c->spec->name;
     struct arena *const arena = c->graph->module->arena;
-    const char *holds = p->read_back < 0 ? "the keys and values of up to problem->capacity tokens"
-                        : p->extends     ? "sums over the keys so far, and the keys and values of the last tokens"
-                        : p->read_first  ? "the keys and values of the first and the last tokens"
-                                         : "the keys and values of the last tokens";
+    /* without prepared keys, a state stores a value only as a part of its key */
+    const char *const rows = c->spec->values_are_keys && !p->attends ? "keys" : "keys and values";
+    const char *holds = p->read_back < 0 ? arena_printf(arena, "the %s of up to problem->capacity tokens", rows)
+                        : p->extends
+                            ? arena_printf(arena, "sums over the keys so far, and the %s of the last tokens", rows)
+                        : p->read_first ? arena_printf(arena, "the %s of the first and the last tokens", rows)
+                                        : arena_printf(arena, "the %s of the last tokens", rows);
     if (p->read_back >= 0)
         holds = arena_printf(arena, "%s (at most %lld tokens)", holds,
                              (long long)emit_state_rows(p->read_first, p->read_back,
@@ -94,13 +99,13 @@ static void decoding(const struct emission *p, struct text *out)
         out,
         "/* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be "
         "0.\n"
-        "   q, k, v and out have n_q rows. Rows after the first lengths[b] are neither read nor written. n_k is "
+        "   %s and out have n_q rows. Rows after the first lengths[b] are neither read nor written. n_k is "
         "ignored.\n"
         "   A row of out is causal attention over all tokens of its sequence so far: the row that %s_forward\n"
         "   computes for the whole sequence, however the sequence is divided into calls. The state then contains the\n"
         "   new tokens.\n%s%s   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of "
         "forward. */\n",
-        name, without_rows(p),
+        c->spec->values_are_keys ? "q, k" : "q, k, v", name, without_rows(p),
         emit_param_of_ids(p->arrays)
             ? "   The ids are [B, problem->capacity]: one for every position of a sequence, not only for new tokens.\n"
             : "");
@@ -154,6 +159,11 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     if (*c->spec->description) emit_comment(c->graph->module->arena, out, c->spec->description, 3);
     text_add(out, "   %s, %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
              emit_array_shapes(c->graph->module->arena, p->arrays), dtype_name(c->spec->dtype));
+    if (c->spec->values_are_keys)
+        text_add(out,
+                 "   A value is the first %lld elements of its key, so there is no v. problem->v and problem->dv are "
+                 "ignored.\n",
+                 (long long)c->spec->value_dim);
     text_add(out, "   The last query is at the position of the last key. The result of a query that sees no key is 0.");
     if (c->spec->max_length)
         text_add(out, "\n   n_q and n_k are at most %lld; for more, functions return ATTN_ELENGTH.",

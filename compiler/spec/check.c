@@ -117,6 +117,19 @@ static void check_rope(struct spec_reader *r)
     }
 }
 
+static void check_values(struct spec_reader *r)
+{
+    struct yaml *const shape = yaml_get(r->root, "shape"), *const values = yaml_get(shape, "values"),
+                       *const key = yaml_get(shape, "head_dim"), *const value = yaml_get(shape, "value_dim");
+    if (!is_choice(values, "keys") || !key || !value) return;
+    if (key->kind != YAML_INT || value->kind != YAML_INT || value->integer <= key->integer) return;
+    spec_error(r, value,
+               "'values: keys' takes a value from the elements of a key, so 'value_dim' may not be larger "
+               "than 'head_dim', %lld; found %lld",
+               (long long)key->integer, (long long)value->integer);
+    spec_place(r, values, "'values: keys'");
+}
+
 static void check_similarity(struct spec_reader *r)
 {
     struct yaml *similarity = yaml_get(r->root, "similarity"), *options = choice_options(similarity);
@@ -175,6 +188,7 @@ void spec_check(struct spec_reader *r, const char *file)
     struct spec *spec = r->spec;
     check_name(r, file);
     check_rope(r);
+    check_values(r);
     check_similarity(r);
     check_project(r);
     if (!spec->description) spec->description = "";
@@ -185,4 +199,9 @@ void spec_check(struct spec_reader *r, const char *file)
         spec->normalize = NORMALIZE_SUM_PLUS;
         spec->sum_plus = 1;
     }
+}
+
+int64_t spec_pair_elements(const struct spec *spec)
+{
+    return spec->head_dim + (spec->values_are_keys ? 0 : spec->value_dim);
 }

@@ -156,6 +156,7 @@ struct spec {
     int64_t linformer; /* `size` of linformer; 0: the spec has no projection */
     struct position project_at, block_at, algorithm_at, emit_at;
     int64_t head_dim, value_dim, max_length; /* max_length 0: no limit on queries and keys */
+    bool values_are_keys;                    /* a value is the first value_dim elements of its key, before `prepare` */
     enum dtype dtype;
     enum algorithm_kind algorithm;
     unsigned emit;
@@ -173,6 +174,9 @@ struct spec {
    - override: the KEY=VALUE of each --set, applied before the checks. Errors about them name the --set. */
 struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
                        const char *const *override, struct diagnostics *d);
+
+/* The number of elements of a key together with its value. If values are keys, these are the elements of the key. */
+int64_t spec_pair_elements(const struct spec *spec);
 
 /* Calls visit for each expression of a spec, with the key that it belongs to. (spec.c) */
 void spec_expressions(const struct spec *spec,

@@ -245,7 +245,9 @@ static bool written(const struct call *c, int number, struct written *w)
         *w = (struct written){c->arrays->data[role],
                               (size_t)call_array_bytes(c->kernel, p, role),
                               c->kernel->dtype,
-                              p->batch * heads * (role == ROLE_DK || role == ROLE_DV ? p->n_k : p->n_q),
+                              call_array_bytes(c->kernel, p, role) > 0
+                                  ? p->batch * heads * (role == ROLE_DK || role == ROLE_DV ? p->n_k : p->n_q)
+                                  : 0,
                               row,
                               backward};
         return true;

@@ -39,6 +39,8 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     int q = graph_input(x->g, "q", 5, (int[]){x->b, x->kv, x->member, x->i, x->d});
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
+    if (spec->values_are_keys && !prepared) /* a state stores prepared keys and, separately, values */
+        x->g->value[v].within = (struct within){"k", x->d};
     if (!prepared)
         k = build_prepared(x, k, false, x->j); /* a separate statement, because the order of the calls decides the
                                                   numbers of the values */

@@ -45,7 +45,7 @@ static json_t *arguments(const struct unit *p, enum entry entry, enum array_acce
     for (int k = 0; k < p->arrays->count; k++) {
         const struct kernel_array *const a = &p->arrays->array[k];
         const bool before = entry == ENTRY_BACKWARD && access == ACCESS_READ && a->access[ENTRY_FORWARD] != ACCESS_NONE;
-        if (a->place != PLACE_PARAMS && a->access[entry] == access && !before)
+        if (a->place != PLACE_PARAMS && a->place != PLACE_WITHIN && a->access[entry] == access && !before)
             json_array_append_new(list, array_item(p, a));
     }
     return list;
@@ -77,7 +77,7 @@ static json_t *arrays(const struct unit *p)
     json_t *list = json_array();
     for (int k = 0; k < p->arrays->count; k++) {
         const struct kernel_array *const a = &p->arrays->array[k];
-        if (a->access[ENTRY_FORWARD] == ACCESS_NONE && !p->backwards) continue;
+        if ((a->access[ENTRY_FORWARD] == ACCESS_NONE && !p->backwards) || a->place == PLACE_WITHIN) continue;
         json_t *item = array_item(p, a);
         json_object_set_new(item, "member", json_string(a->member));
         json_object_set_new(item, "place", json_string(place[a->place]));
@@ -336,11 +336,13 @@ bool emit_json(const struct unit *p, struct text *out)
         seed = json_string(arena_printf(p->arena, "%llu", (unsigned long long)spec->similarity.seed));
     }
     json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, "
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, "
+        "s:I}, "
         "s:o, s:o}",
         "name", spec->name, "description", spec->description, "attnc", ATTNC_VERSION, "command", p->command, "dtype",
         dtype_name(spec->dtype), "head_dim", (json_int_t)spec->head_dim, "value_dim", (json_int_t)spec->value_dim,
-        "max_length", spec->max_length ? json_integer((json_int_t)spec->max_length) : json_null(), "inputs",
+        "values", spec->values_are_keys ? "keys" : "given", "max_length",
+        spec->max_length ? json_integer((json_int_t)spec->max_length) : json_null(), "inputs",
         arguments(p, ENTRY_FORWARD, ACCESS_READ), "output", output, "parameters", parameters(p), "arrays", arrays(p),
         "seed", seed, "functions", functions(p), "algorithm", algorithm(p), "schedule", taken(p), "knobs", knobs(p),
         "kernels", kernels(p), "versions", versions(p), "pair", "flops_in_products", (json_int_t)products,

@@ -7,7 +7,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 5
+#define ATTNRT_TYPES 6
 #include <stddef.h>
 #include <stdint.h>
 
@@ -121,9 +121,11 @@ struct attn_kernel {
     int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
                       int64_t from_sequence);
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
+    int values_are_keys; /* 1: a value is the first value_dim elements of its key. The functions above then ignore v, dv
+                            and their strides; dk has the gradient with respect to both */
 };
 
-#elif ATTNRT_TYPES != 5
+#elif ATTNRT_TYPES != 6
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

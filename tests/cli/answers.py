@@ -358,6 +358,9 @@ def names_in_place_of_files(place):
     place.arrays(D=64, E=64)
     place.attnc('run', 'softmax', '--in', 'in', '--out', 'out')
     check(place.files('out') == ['out.npy'], 'run')
+    os.remove(place.path('in/v.npy'))
+    place.attnc('run', 'softmax', '--in', 'in', '--out', 'out', status=1)
+    place.attnc('run', 'softmax', '--in', 'in', '--out', 'out', '--set', 'shape.values=keys')   # reads no v.npy
     place.attnc('softmax', '-MD', '-o', 'out')
     check(place.read('out/softmax.d') == b'out/softmax.c out/softmax.h:\n', place.read('out/softmax.d'))
     check("'attnc tune softmax'" in place.attnc('softmax', '--tuned', status=1).stderr, '--tuned')

@@ -106,8 +106,9 @@ class Answer:
     @functools.cached_property
     def scale(self):
         """The scale of each row: the largest sum of absolute values, weighted with the row's weights."""
-        sizes = self.arrays | {'v': np.abs(self.arrays['v'])}
-        scale = np.abs(attend(definitions, self.spec, sizes, np.float64)).max(-1, keepdims=True)
+        own, values = definitions.values_apart(self.spec, self.arrays['k'], self.arrays['v'])
+        sizes = self.arrays | {'v': np.abs(values)}
+        scale = np.abs(attend(definitions, own, sizes, np.float64)).max(-1, keepdims=True)
         check(np.isfinite(scale).all(), 'the generator made a case whose allowance is not finite')
         return scale
 

@@ -155,7 +155,22 @@ SUBSETS = {
        for name, n, prepare, similarity in (('hedgehog', 20, AFFINE, LEARNED['hedgehog'][1]),
                                             ('hedgehog', 100, AFFINE, LEARNED['hedgehog'][1]),
                                             ('short', 20, None, SIMILARITY['elu_plus_one']))}}
+# keys that are values: the form; prepare, similarity, mask
+VALUES = {
+    'softmax': ({}, None, 'softmax', 'causal'),
+    'affine': ({}, AFFINE, 'softmax', {'window': {'left': 40}}),
+    'polynomial_4': ({}, ['l2norm'], SIMILARITY['polynomial_4'], 'none'),
+    'linear-elu_plus_one': ({'algorithm': 'linear'}, None, SIMILARITY['elu_plus_one'], 'causal'),
+    'linear-hedgehog': ({'algorithm': 'linear'}, AFFINE, LEARNED['hedgehog'][1], 'causal'),
+    'linear-decay': ({'algorithm': 'linear', 'normalize': 'none'}, ['rope'], LINEAR['decay_of_heads-causal'][0], 'causal')}
 WANTED = ('dq', 'dk', 'dv')
+
+
+def wanted_of(spec):
+    """The gradients with respect to inputs: without dv if the values are the keys."""
+    return WANTED[:2] if spec['shape'].get('values') == 'keys' else WANTED
+
+
 OTHER_TARGETS = targets_of('x86_64', 'any')
 EPSILON = {'f32': 4e-6, 'bf16': 4e-6, 'f16': 4e-6, 'f64': 1e-14}
 OPTIONS = {'emit': ['forward', 'backward'], 'algorithm': 'quadratic'}
@@ -240,7 +255,7 @@ def case(folder, suite, spec, shapes, seed, target):
         done = execute(line + (['--target', here] if here else []), env=suite.environment)
         check(done.returncode == 0, 'exit status %d: %s' % (done.returncode, done.stderr.strip()[:600]))
         try:
-            made = {n: np.load('%s/out/%s.npy' % (d, n)) for n in [*WANTED, *('d' + n for n in learned(spec, P))]}
+            made = {n: np.load('%s/out/%s.npy' % (d, n)) for n in [*wanted_of(spec), *('d' + n for n in learned(spec, P))]}
             for n in learned(spec, P):
                 check(made['d' + n].dtype == (np.float64 if spec['dtype'] == 'f64' else np.float32),
                       'd%s is %s' % (n, made['d' + n].dtype))
@@ -260,7 +275,8 @@ def caller(folder, suite, spec, shape, seed, target='generic', plant=lambda P: N
     P = inputs(folder + '/in', spec, shape, seed)
     plant(P)
     of_params = learned(spec, P)
-    everything = (*WANTED, *('d' + n for n in of_params))
+    of_inputs = wanted_of(spec)
+    everything = (*of_inputs, *('d' + n for n in of_params))
     real = np.float64 if spec['dtype'] == 'f64' else np.float32
     sample = [np.ascontiguousarray(P[n], real) for n in ('q', 'k', 'v', 'dout')]
     for function in 'saved', 'backward_workspace', 'workspace':
@@ -282,6 +298,7 @@ def caller(folder, suite, spec, shape, seed, target='generic', plant=lambda P: N
         q, k, v, dout = given
         room = lambda x: np.full((*x.shape[:-1], x.shape[-1] + (3 if apart else 0)), np.nan, real)[..., :x.shape[-1]]
         dq, dk, dv = (room(x) for x in (q, k, v))
+        values = [v] if 'dv' in of_inputs else []
         by_param = {n: np.full(x.shape, np.nan, real) for n, x in params.items() if n in of_params}
         problem = Problem(*shape, threads=threads)
         out = np.empty_like(dout)
@@ -292,22 +309,22 @@ def caller(folder, suite, spec, shape, seed, target='generic', plant=lambda P: N
         work = memory(library[name + '_workspace'](ctypes.byref(problem)))
         problem.workspace_bytes = work.size
         pointer = lambda x: ctypes.c_void_p(x.ctypes.data)
-        error = library[name + '_forward'](ctypes.byref(problem), pointers(params.values()), *map(pointer, (q, k, v, out, work)))
+        error = library[name + '_forward'](ctypes.byref(problem), pointers(params.values()), *map(pointer, (q, k, *values, out, work)))
         check(error == 0, 'forward: %d' % error)
         work = memory(library[name + '_backward_workspace'](ctypes.byref(problem)))
         problem.workspace_bytes = work.size
-        gradients = [pointer(x) if n in wanted else None for n, x in zip(WANTED, (dq, dk, dv))]
+        gradients = [pointer(x) if n in wanted else None for n, x in zip(of_inputs, (dq, dk, dv))]
         of_wanted = [x if 'd' + n in wanted else None for n, x in by_param.items()]
         of_wanted = None if saves and not any(x is not None for x in of_wanted) else pointers(of_wanted)
         backward = lambda: library[name + '_backward'](
-            ctypes.byref(problem), pointers(params.values()), *map(pointer, (q, k, v, out, dout)), *gradients,
+            ctypes.byref(problem), pointers(params.values()), *map(pointer, (q, k, *values, out, dout)), *gradients,
             of_wanted, pointer(work))
         error = backward()
         check(error == 0, 'backward: %d' % error)
         problem.workspace_bytes -= 1
         error = backward()
         check(error == -4, 'a workspace that is too small: %d' % error)
-        made = dict(zip(WANTED, (dq, dk, dv))) | {'d' + n: x for n, x in by_param.items()}
+        made = dict(zip(of_inputs, (dq, dk, dv))) | {'d' + n: x for n, x in by_param.items()}
         for n, x in made.items(): check(np.isnan(x).all() or n in wanted, n + ' is not wanted, but written')
         return {n: np.ascontiguousarray(x) for n, x in made.items() if n in wanted}
 
@@ -326,9 +343,11 @@ def bits(folder, suite, spec, shape, seed):
     for threads, saves, apart in (2, 1, 0), (3, 1, 1), (7, 1, 0), (1, 0, 0), (3, 0, 1):
         check(same(call(threads, everything, saves, apart), first),
               '%d threads, saved %d, apart %d: other bits' % (threads, saves, apart))
-    subsets = [s for count in range(3) for s in itertools.combinations(WANTED, count)]
-    subsets += [(n,) for n in everything[3:]] + [everything[3::2], everything[1::2], everything[3:]]
-    for wanted in subsets if everything[3:] else subsets[:7]:
+    of_inputs = wanted_of(spec)
+    of_params = everything[len(of_inputs):]
+    subsets = [s for count in range(3) for s in itertools.combinations(of_inputs, count)]
+    some = [(n,) for n in of_params] + [of_params[::2], everything[1::2], of_params]
+    for wanted in subsets + some if of_params else subsets:
         check(same(call(2, wanted, True, False), {n: first[n] for n in wanted}),
               'other bits where %s alone are wanted' % (wanted,))
     return ''
@@ -340,8 +359,9 @@ def subsets(folder, suite, spec, shape, seed, target):
     lacks = missing_flags(target)
     if lacks: raise Skip('this processor lacks ' + lacks)
     call, _, everything = caller(folder, suite, spec, shape, seed, target)
-    first, of_params = [call(2, everything, saves, False) for saves in (False, True)], everything[3:]
-    tried = {(*wanted, *more) for count in range(4) for wanted in itertools.combinations(WANTED, count)
+    of_inputs = wanted_of(spec)
+    first, of_params = [call(2, everything, saves, False) for saves in (False, True)], everything[len(of_inputs):]
+    tried = {(*wanted, *more) for count in range(4) for wanted in itertools.combinations(of_inputs, count)
              for more in ((), of_params, *((n,) for n in of_params))}
     for n, wanted in enumerate(sorted(tried)):
         saves = n // 2 % 2
@@ -466,6 +486,15 @@ def main():
         # the weight of one key may nearly vanish, and its features then have larger errors than its inputs explain
         shapes = SHAPES if name.startswith(('elu', 'favor')) else [s for s in SHAPES if s[4] > 1]
         suite.case('linear/' + name, case, suite, spec, shapes, 10 * n + 3, OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
+    for n, (name, (form, prepare, similarity, mask)) in enumerate(VALUES.items()):
+        spec = base | {'name': 'values%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],
+                       'shape': {'head_dim': 12, 'value_dim': 7 + 5 * (n % 2), 'values': 'keys'}} | form
+        if prepare: spec['prepare'] = prepare
+        suite.case('values/' + name, case, suite, spec, SHAPES[n % 3::3], 10 * n + 3,
+                   OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
+        suite.case('bits/values_' + name, bits, suite, spec | {'name': 'bits_v%d' % n, 'dtype': dtypes[n % 2]},
+                   (2, 4, 2, 135, 150), n)
+        suite.case('memory/values_' + name, memory, suite, spec | {'name': 'memory_v%d' % n})
     many_axes = base | {'name': 'many', 'algorithm': 'linear', 'shape': {'head_dim': 2, 'value_dim': 20}, 'dtype': 'f64',
                         'similarity': {'polynomial_square': {'degree': 5, 'coefficients': [0, 0, -0.25, 1, 0.5, 2]}}}
     suite.case('linear/many_axes', case, suite, many_axes, SHAPES[:1], 1, None)

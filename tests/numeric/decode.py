@@ -103,6 +103,18 @@ OWN = {
                        'shape': {'head_dim': 24, 'value_dim': 5}},
     'prepared_linear': {'prepare': ['l2norm', 'rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}},
                         'mask': {'expr': 'j <= i && (i - j < 40 || j % 7 == 0)'}, 'shape': {'head_dim': 8}},
+    # values that are keys: one copy, or beside prepared keys; in rings, and beside sums
+    'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
+    'values_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
+                        'shape': {'head_dim': 18, 'value_dim': 7, 'values': 'keys'}},
+    'values_ring': {'prepare': [{'layernorm': {'affine': True}}, 'rope'], 'similarity': 'softmax',
+                    'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]},
+                    'shape': {'head_dim': 24, 'value_dim': 5, 'values': 'keys'}},
+    'values_bf16': {'similarity': 'softmax', 'mask': {'window': {'left': 37}}, 'dtype': 'bf16',
+                    'shape': {'head_dim': 33, 'value_dim': 32, 'values': 'keys'}},
+    'values_carried': {'prepare': ['rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal',
+                       'algorithm': 'linear', 'shape': {'head_dim': 24, 'value_dim': 5, 'values': 'keys'},
+                       'dtype': 'f64'},
     'unprepared_f16': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16',
                        'shape': {'head_dim': 16}},
     'prepared_angle': {'prepare': [{'rope': {'angle': '(t < 2 ? i / 8 : i % 8 + b) * pow(100, -(t % 2) / 2.0)'}}],
@@ -131,8 +143,8 @@ OWN = {
 
 # Sequences that exceed the capacity of a state.
 LONG = dict.fromkeys(['ring', 'ring_dilated', 'heads', 'heads_ring', 'near', 'sinks', 'sinks_rope', 'sinks_dilated', 'sinks_only',
-                      'prepared_sinks'], 420)
-EVERY = ['prepared_rope']   # their states keep all keys, and can go back to any length
+                      'prepared_sinks', 'values_ring', 'values_bf16'], 420)
+EVERY = ['prepared_rope', 'values']   # their states keep all keys, and can go back to any length
 # Specs whose state keeps the first and the last keys: the number of first keys, and of keys before a query.
 SINKS = {'sinks': (3, 30), 'sinks_rope': (5, 31), 'sinks_dilated': (21, 27), 'sinks_only': (70, 0)}
 
@@ -150,6 +162,12 @@ FOLDED = {
     'local': ({'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL},
               True, True),
 }
+
+
+def sizes_of(x, arrays):
+    """The output for the absolute values of the values."""
+    spec, values = definitions.values_apart(x.spec, arrays['k'], arrays['v'])
+    return definitions.attend(spec, dict(x.P), arrays['q'], arrays['k'], np.abs(values))
 
 
 def cases():
@@ -343,7 +361,7 @@ def models(folder, suite, name, operations):
                     compared += 1
                     arrays = dict(x.P, **dict(zip('qkv', (a[None] for a in s.rows(tokens)))))
                     expected = definitions.attend(x.spec, dict(x.P), arrays['q'], arrays['k'], arrays['v'])[0]
-                    size = definitions.attend(x.spec, dict(x.P), arrays['q'], arrays['k'], np.abs(arrays['v']))[0]
+                    size = sizes_of(x, arrays)[0]
                     scale = np.abs(size).max(-1, keepdims=True)[:, -lengths[b]:]
                     off = np.abs(out - expected[:, -lengths[b]:]) / (1e-5 * scale + 1e-30)
                     worst = max(worst, float(off.max()))
@@ -596,7 +614,7 @@ def main():
     for name in SINKS:
         suite.case('edges/' + name, edges, suite, name)
     for name, operations in (('recent', 400), ('ring', 300), ('sinks', 200), ('carried_f64', 300),
-                             ('prepared_rope', 200), ('prepared_sinks', 200)):
+                             ('prepared_rope', 200), ('prepared_sinks', 200), ('values', 200), ('values_ring', 200)):
         suite.case('models/' + name, models, suite, name, operations)
     for name, (spec, moves, any_order) in FOLDED.items():
         suite.case('folds/' + name, folds, suite, name, spec, moves, any_order)
@@ -604,12 +622,13 @@ def main():
         suite.case('folds_not/' + name, folds_not, suite, name)
     for name in 'prepared_rope', 'prepared_halves', 'prepared_l2norm', 'prepared_sinks':
         suite.case('prepares_once/' + name, prepares_once, suite, name)
-    for name in 'ring', 'ring_blocks', 'sinks', 'drawn', 'carried_f64', 'prepared_halves':
+    for name in 'ring', 'ring_blocks', 'sinks', 'drawn', 'carried_f64', 'prepared_halves', 'values', 'values_prepared':
         suite.case('remembers/' + name, remembers, suite, name)
     suite.case('damaged', damaged, suite)
-    for name in 'carried_documents', 'ring', 'sinks':
+    for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried':
         suite.case('silent/' + name, silent, suite, name)
-    for name in 'ring', 'carried_rope', 'recent', 'carried_documents', 'sinks', 'prepared_halves', 'sinks_rope':
+    for name in 'ring', 'carried_rope', 'recent', 'carried_documents', 'sinks', 'prepared_halves', 'sinks_rope', \
+            'values', 'values_ring':
         suite.case('sanitized/' + name, sanitized, suite, name)
     # rows of values are whole vectors, and end within a cache line
     suite.case('sanitized/carried_wide/generic', sanitized, suite, 'carried_wide', 'generic')

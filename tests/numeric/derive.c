@@ -160,7 +160,7 @@ static const char *read_inputs(struct arena *arena, const char *folder, struct i
     int64_t shape[4];
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
-        if (value->op != GRAPH_INPUT && value->op != GRAPH_PARAM) continue;
+        if ((value->op != GRAPH_INPUT && value->op != GRAPH_PARAM) || value->within.of) continue;
         struct tensor t = {value->name, array(arena, folder, value->name, value->integers, shape)};
         if (!t.data || in->tensors > MAX_OUTPUTS - 3) return arena_printf(arena, "%s.npy cannot be read", value->name);
         in->tensor[in->tensors++] = t;

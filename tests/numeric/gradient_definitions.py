@@ -27,7 +27,9 @@ def gradients(spec, P, q, k, v, dout):
         return definitions.attend(spec, Q, *args[:3])
     vjp, _ = make_vjp(out)(tuple([q, k, v] + [P[n] for n in real]))
     with numpy.errstate(all='ignore'): g = vjp(dout)
-    return dict(zip(['dq', 'dk', 'dv'] + ['d' + n for n in real], g))
+    g = dict(zip(['dq', 'dk', 'dv'] + ['d' + n for n in real], g))
+    if spec['shape'].get('values', 'given') == 'keys': del g['dv']   # dk is the gradient with respect to keys as values, too
+    return g
 
 def allowed(spec, P, q, k, v, dout, g, seed=0):
     """4e-6 of the row's largest gradient had every term been added without its sign, plus 4 times what half an f32 ulp on every input changes."""

@@ -95,14 +95,22 @@ static enum verdict of_array(struct attn_strides s, int64_t batch, int64_t heads
 static enum verdict expected(const struct attn_problem *p, int64_t n_k)
 {
     const int64_t D = kernel->head_dim, E = kernel->value_dim;
+    const bool ignored = kernel->values_are_keys;
+    const struct attn_strides none = {0, 0, 0};
     if (p->batch < 0 || p->heads < 0 || p->kv_heads < 0 || p->n_q < 0 || n_k < 0 || p->threads < 0) return REFUSED;
     if (p->heads > 0 && (p->kv_heads == 0 || p->heads % p->kv_heads)) return REFUSED;
     const struct {
         struct attn_strides strides;
         bool of_keys, written;
         int64_t dim;
-    } array[] = {{p->q, false, false, D},    {p->k, true, false, D},  {p->v, true, false, E}, {p->out, false, true, E},
-                 {p->dout, false, false, E}, {p->dq, false, true, D}, {p->dk, true, true, D}, {p->dv, true, true, E}};
+    } array[] = {{p->q, false, false, D},
+                 {p->k, true, false, D},
+                 {ignored ? none : p->v, true, false, E},
+                 {p->out, false, true, E},
+                 {p->dout, false, false, E},
+                 {p->dq, false, true, D},
+                 {p->dk, true, true, D},
+                 {ignored ? none : p->dv, true, true, E}};
     enum verdict verdict = SERVED;
     for (size_t a = 0; a < sizeof array / sizeof *array; a++)
         verdict = worse(verdict, of_array(array[a].strides, p->batch, array[a].of_keys ? p->kv_heads : p->heads,

@@ -84,7 +84,8 @@ PREPARE = {
     'halves': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves', 'base': 100}}]}
 NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none'}
 PROJECT = {'keys': None, 'linformer': {'linformer': {'size': 5}}}
-SHAPE = {'6x5': {'head_dim': 6, 'value_dim': 5}, '8': {'head_dim': 8}, '10x18': {'head_dim': 10, 'value_dim': 18}}
+SHAPE = {'6x5': {'head_dim': 6, 'value_dim': 5}, '8': {'head_dim': 8}, '10x18': {'head_dim': 10, 'value_dim': 18},
+         'keys': {'head_dim': 10, 'value_dim': 4, 'values': 'keys'}, 'whole_keys': {'head_dim': 6, 'values': 'keys'}}
 EMIT = {'forward': ['forward'], 'backward': ['forward', 'backward'], 'decode': ['forward', 'decode'],
         'everything': ['forward', 'backward', 'decode']}
 # The form of the kernel: one of them, or both, chosen by the number of keys

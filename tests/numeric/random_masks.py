@@ -128,7 +128,8 @@ def answer(spec, folder, of_kernel=False):
     P = {'document': np.load(folder + '/document.npy')} if os.path.exists(folder + '/document.npy') else {}
     with np.errstate(all='ignore'):
         expected = definitions.attend(spec, P, q, k, v)
-        scale = np.abs(definitions.attend(spec, P, q, k, np.abs(v))).max(-1, keepdims=True)
+        own, values = definitions.values_apart(spec, k, v)
+        scale = np.abs(definitions.attend(own, P, q, k, np.abs(values))).max(-1, keepdims=True)
         allowed = definitions.allowed_error(spec, P, q, k, v, expected) if of_kernel else None
         return expected, scale, allowed
 

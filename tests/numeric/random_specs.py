@@ -298,7 +298,7 @@ def differentiated_once(suite, d, folder, path, spec, seed):
     """Returns the errors, or ''."""
     P = backward.inputs(folder + '/in', spec, (d['batch'], d['heads'], d['kv_heads'], d['n_q'], d['n_k']), seed)
     run(suite, d, folder, path)
-    names = [*backward.WANTED, *('d' + n for n in backward.learned(spec, P))]
+    names = [*backward.wanted_of(spec), *('d' + n for n in backward.learned(spec, P))]
     made = {n: np.load('%s/out/%s.npy' % (folder, n)).astype(np.float64) for n in names}
     with np.errstate(all='ignore'): wanted = backward.gradients_of(spec, P)
     most = max(np.abs(wanted[n]).max() for n in names)

@@ -210,7 +210,7 @@ PREPARE = {
 NORMALIZE = {'default': [None], 'sum': ['sum'], 'plus_1': [{'sum_plus': 1}], 'plus_half': [{'sum_plus': 0.5}],
              'unnormalized': ['none']}
 SIZES = {'8x24': (8, 24), '24x64': (24, 64), '64': (64, None), '64x80': (64, 80), '80x8': (80, 8), '80x128': (80, 128),
-         '128x64': (128, 64)}
+         '128x64': (128, 64), 'keys_72x64': (72, 64), 'keys_24': (24, None), 'keys_40x13': (40, 13)}  # keys: values are keys
 DTYPES = ['f32', 'f64']
 
 LENGTHS = [(n, n) for n in (1, 2, 63, 64, 65, 95, 96, 97, 135, 300)] + [
@@ -239,6 +239,7 @@ def spec_of(row, turn, name):
         spec['block'] = BLOCKS[turn.get('block', 0) % len(BLOCKS)]
         turn['block'] = turn.get('block', 0) + 1
     spec['shape'] = {'head_dim': head} | ({'value_dim': value} if value else {})
+    if row['sizes'].startswith('keys'): spec['shape']['values'] = 'keys'
     return spec
 
 

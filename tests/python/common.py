@@ -26,6 +26,12 @@ def small(spec, **more):
     return attnc.kernel(spec, set={'shape.head_dim': 8, 'shape.value_dim': 8, **more})
 
 
+def of_keys(**more):
+    """A kernel whose values are the first 5 elements of keys, and one that takes them as values."""
+    made = [small('softmax_causal', **{'shape.value_dim': 5, 'shape.values': values}, **more) for values in ('keys', 'given')]
+    return made[0], lambda q, k, **other: made[1](q, k, k[..., :5], **other)
+
+
 def arrays(dtype='float32', B=2, H=4, G=2, n=5, m=7, D=8, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape).astype(dtype) for shape in ((B, H, n, D), (B, G, m, D), (B, G, m, D))]

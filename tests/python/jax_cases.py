@@ -44,6 +44,17 @@ def forward_and_jit(folder):
 
 
 @case
+def values_are_keys(folder):
+    made, wanted = of_keys()
+    q, k = inputs()[:2]
+    close(jax.jit(made)(q, k), wanted(q, k), 1e-6, 'forward')
+    same(jax.grad(square(made), (0, 1))(q, k), jax.grad(square(wanted), (0, 1))(q, k), 1e-5, 'gradients')
+    close(jax.vmap(made)(jnp.stack([q, q]), jnp.stack([k, k]))[1], made(q, k), 1e-6, 'vmap')
+    refuses(lambda: made(q, k, k[..., :5]), TypeError,
+            'softmax_causal takes no v: its values are the first 5 elements of k (values: keys)')
+
+
+@case
 def gradients(folder):
     made, given = small('softmax_causal'), inputs()
     wanted = jax.grad(square(softmax), (0, 1, 2))(*given)

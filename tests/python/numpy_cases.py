@@ -40,6 +40,36 @@ def program(folder, text, environment):
 
 
 @case
+def values_are_keys(folder):
+    made, wanted = of_keys()
+    q, k, v = arrays()
+    check(made.values_are_keys and not small('softmax_causal').values_are_keys, 'values_are_keys')
+    for _ in range(2):   # the second call is not checked again
+        out = made(q, k)
+        close(out, wanted(q, np.ascontiguousarray(k)), 1e-6, 'forward')
+    says = 'softmax_causal takes no v: its values are the first 5 elements of k (values: keys)'
+    refuses(lambda: made(q, k, k[..., :5]), TypeError, says)
+    refuses(lambda: made.backward(q, k, v, out, out), TypeError, says)
+    refuses(lambda: made.backward(q, k, out=out), TypeError, 'backward() of softmax_causal needs dout')
+    refuses(lambda: small('softmax_causal')(q, k), TypeError,
+            'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__')
+    saved = attnc.Saved()
+    out = made(q, k, saved=saved)
+    gradients = made.backward(q, k, out=out, dout=out, saved=saved)
+    check(gradients._fields == ('dq', 'dk'), gradients._fields)
+    other = small('softmax_causal', **{'shape.value_dim': 5})
+    values = np.ascontiguousarray(k[..., :5])
+    expected = other.backward(q, k, values, other(q, k, values), out)
+    dk = expected.dk.copy()
+    dk[..., :5] += expected.dv
+    close(gradients.dk, dk, 1e-5, 'dk')
+    state = made.state(batch=2, capacity=9)
+    refuses(lambda: state.extend(q, k[:, :, :5], k[:, :, :5, :5]), TypeError, says)
+    rows = [state.extend(q[:, :, n:n + 1], k[:, :, n:n + 1]) for n in range(5)]
+    close(np.concatenate(rows, 2), made(q, k[:, :, :5]), 1e-6, 'extend')
+
+
+@case
 def kernels_give_what_definitions_say(folder):
     q, k, v = arrays(n=37, m=41, D=16)
     for name in ('softmax_causal', 'sliding_window', 'softmax_bias', 'linear_elu', 'polynomial_p4', 'hedgehog',

@@ -35,6 +35,23 @@ def same(one, two, limit, why):
 
 
 @case
+def values_are_keys(folder):
+    made, wanted = of_keys()
+    (q, k, _), (q2, k2, _) = tensors(grad=True), tensors(grad=True)
+    for function in made, torch.compile(made, fullgraph=True), attnc.torch.Attention(made, heads=4, kv_heads=2):
+        out, expected = function(q, k), wanted(q2, k2)
+        close(out.detach(), expected.detach(), 1e-6, 'forward')
+        q.grad = k.grad = q2.grad = k2.grad = None
+        out.square().sum().backward()
+        expected.square().sum().backward()
+        same([q.grad, k.grad], [q2.grad, k2.grad], 1e-5, 'gradients')
+    refuses(lambda: made(q, k, k[..., :5]), TypeError,
+            'softmax_causal takes no v: its values are the first 5 elements of k (values: keys)')
+    q, k = q.detach(), k.detach()
+    close(torch.func.vmap(made)(torch.stack([q, q]), torch.stack([k, k]))[1], made(q, k), 1e-6, 'vmap')
+
+
+@case
 def gradients_are_those_of_pytorch(folder):
     made = small('softmax_causal')
     ours, theirs = tensors(grad=True), tensors(grad=True)

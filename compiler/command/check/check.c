@@ -44,6 +44,17 @@ static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uin
     }
 }
 
+/* Sets the values of a sample, `count` elements, that are the first elements of its keys. */
+static void take_values(struct sample *s, int64_t count, const struct value *v, const struct module *m,
+                        struct arena *arena)
+{
+    const int64_t row = m->axis[v->axes[v->rank - 1]].extent;
+    s->values = (struct tensor){v->name, arena_alloc(arena, (size_t)count * sizeof(double))};
+    s->values_count = count;
+    (void)tensor_read(s->tensor, s->tensors, v->name, &v->within, count / row, row, m->axis[v->within.row].extent,
+                      s->values.data);
+}
+
 /* Fills the arrays of a sample. All values are exact in the kernel's types, so the interpreter and the kernel get equal
    values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. */
 static void fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state)
@@ -55,6 +66,10 @@ static void fill(struct sample *s, const struct unit *p, const struct problem_si
         if (array->access[ENTRY_FORWARD] != ACCESS_READ) continue;
         const struct value *const value = &g->value[graph_find(g, array->name)];
         const int64_t n = check_wanted(g->module, value->name, value->rank, value->axes, size).elements;
+        if (array->place == PLACE_WITHIN) {
+            take_values(s, n, value, g->module, arena);
+            continue;
+        }
         double *data = arena_alloc(arena, (size_t)n * sizeof *data);
         bool matrix = array->learned && value->rank == 2, weight = strstr(array->name, ".weight") != NULL,
              norm = strstr(array->name, ".bias") != NULL;
@@ -105,7 +120,9 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     uint64_t noise = *state;
     const double lost = check_lost(s, g->module->dtype, size);
     for (int64_t try = 0; try <= tries; try++) { /* try 0 computes the scale; later tries perturb the inputs */
-        struct tensor in[MAX_TENSORS];
+        struct tensor in[MAX_TENSORS + 1]; /* the last one has values that are within keys, to compute the scale */
+        const int within = try == 0 && s->values.name;
+        if (within) in[s->tensors] = (struct tensor){s->values.name, check_sizes(&s->values, s->values_count, arena)};
         for (int t = 0; t < s->tensors; t++) {
             in[t] = s->tensor[t];
             bool values = strcmp(in[t].name, "v") == 0;
@@ -117,7 +134,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
             }
         }
         const char *wrong = try ? graph_eval_noisy(g, size, in, s->tensors, &noise, moved)
-                                : graph_eval(g, size, in, s->tensors, moved);
+                                : graph_eval(g, size, in, s->tensors + within, moved);
         if (wrong) return wrong;
         for (int64_t r = 0; r < rows; r++) {
             double *row = moved + r * s->out.row;

@@ -27,6 +27,8 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     const struct kernel_array *array[MAX_TENSORS]; /* array[t] describes tensor[t] as an array of the kernel */
     int64_t count[MAX_TENSORS];
     int tensors;
+    struct tensor values; /* v, and its number of elements, if it is within another array; else without a name */
+    int64_t values_count;
     struct wanted out;
     double *allowed;                   /* the kernel's tolerance for each row */
     const struct gradients *gradients; /* NULL: not requested, or not computed yet */
@@ -82,6 +84,8 @@ void check_say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 3
 /* Returns the shape and name of an array with these axes. Its expected value is NULL. */
 struct wanted check_wanted(const struct module *m, const char *name, int rank, const int *axes,
                            const struct problem_size *size);
+/* Returns the absolute values of n numbers. */
+double *check_sizes(const struct tensor *t, int64_t n, struct arena *arena);
 /* Returns the largest absolute value of the elements. */
 double check_largest(const double *row, int64_t elements);
 enum { CHECK_F16_OVERFLOW = 65520 }; /* numbers from 65520 on are rounded to infinity in f16 */

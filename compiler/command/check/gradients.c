@@ -87,9 +87,9 @@ static const char *scale_of(const struct evaluation *x, const struct sample *s, 
     for (int64_t k = 0; k < s->out.elements; k++) g->scaled[1].data[k] = fabs(g->dout[k]);
     for (int t = 0; t < s->tensors; t++) {
         if (strcmp(s->tensor[t].name, "v") != 0) continue;
-        g->scaled[2] = (struct tensor){"v", arena_alloc(arena, (size_t)s->count[t] * sizeof(double))};
-        for (int64_t k = 0; k < s->count[t]; k++) g->scaled[2].data[k] = fabs(s->tensor[t].data[k]);
+        g->scaled[2] = (struct tensor){"v", check_sizes(&s->tensor[t], s->count[t], arena)};
     }
+    if (s->values.name) g->scaled[2] = (struct tensor){s->values.name, check_sizes(&s->values, s->values_count, arena)};
     memcpy(in, g->scaled, sizeof g->scaled);
     memcpy(in + SCALED, s->tensor, (size_t)s->tensors * sizeof *in);
     return graph_eval(x->g, x->size, in, SCALED + s->tensors, scale);

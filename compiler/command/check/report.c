@@ -38,6 +38,13 @@ struct wanted check_wanted(const struct module *m, const char *name, int rank, c
     return w;
 }
 
+double *check_sizes(const struct tensor *t, int64_t n, struct arena *arena)
+{
+    double *made = arena_alloc(arena, (size_t)n * sizeof *made);
+    for (int64_t k = 0; k < n; k++) made[k] = fabs(t->data[k]);
+    return made;
+}
+
 double check_largest(const double *row, int64_t n)
 {
     double max = 0;

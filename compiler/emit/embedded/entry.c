@@ -388,11 +388,25 @@ SAVED_VALUES
 }
 
 #endif
+#if VALUES_ARE_KEYS
+/* Checks a problem as attn_problem_check does, and gives values, which are the first elements of keys, the strides of
+   keys. The caller's strides of values and of their gradient are ignored. */
+static int check_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled)
+{
+    struct attn_problem p = *problem;
+    p.v = p.dv = (struct attn_strides){0, 0, 0};
+    const int error = attn_problem_check(&p, head_dim, value_dim, filled);
+    if (!error) filled->v = filled->k;
+    return error;
+}
+
+#endif
 int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, ARRAY_VALUES};
-    const int error = attn_problem_check(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    const int error = CHECK_PROBLEM(problem, HEAD_DIM, VALUE_DIM, &call.p);
     if (error) return error;
 #if MAX_LENGTH
     if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
@@ -560,7 +574,7 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
 {
     if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, GRADIENT_VALUES};
-    int error = attn_problem_check(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    int error = CHECK_PROBLEM(problem, HEAD_DIM, VALUE_DIM, &call.p);
     if (error) return error;
 #if MAX_LENGTH
     if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
@@ -630,6 +644,9 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
 
 static int forward_any(const struct attn_problem *problem, const void *params, ARRAY_ANY_ARGUMENTS, void *workspace)
 {
+#if VALUES_ARE_KEYS
+ARRAY_ANY_UNUSED
+#endif
     return SPEC_forward(problem, (const struct SPEC_params *)params, ARRAY_ANY_VALUES, workspace);
 }
 
@@ -637,6 +654,9 @@ static int forward_any(const struct attn_problem *problem, const void *params, A
 static int backward_any(const struct attn_problem *problem, const void *params, GRADIENT_ANY_ARGUMENTS, void *gradients,
     void *workspace)
 {
+#if VALUES_ARE_KEYS
+GRADIENT_ANY_UNUSED
+#endif
     return SPEC_backward(problem, (const struct SPEC_params *)params, GRADIENT_ANY_VALUES,
         (struct SPEC_gradients *)gradients, workspace);
 }
@@ -645,6 +665,9 @@ static int backward_any(const struct attn_problem *problem, const void *params, 
 static int extend_any(const struct attn_problem *problem, const void *params, ARRAY_ANY_ARGUMENTS, void *state,
     void *workspace)
 {
+#if VALUES_ARE_KEYS
+ARRAY_ANY_UNUSED
+#endif
     return SPEC_extend(problem, (const struct SPEC_params *)params, ARRAY_ANY_VALUES, state, workspace);
 }
 #endif
@@ -662,5 +685,8 @@ const struct attn_kernel SPEC_kernel = {
     .extend = extend_any, .state_length = SPEC_state_length, .state_min_length = SPEC_state_min_length,
     .state_truncate = SPEC_state_truncate, .state_copy = SPEC_state_copy,
     .state_fold = SPEC_state_fold,
+#endif
+#if VALUES_ARE_KEYS
+    .values_are_keys = 1,
 #endif
 };

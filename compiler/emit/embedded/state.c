@@ -640,7 +640,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     struct call call = {.params = params, ARRAY_VALUES};
     struct places at;
     const struct version this = extend_version();
-    int error = attn_problem_check(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
+    int error = CHECK_PROBLEM(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
     const int64_t *const lengths = problem->lengths;

@@ -49,8 +49,44 @@ static void reverse(struct reversal *x, int v)
     }
 }
 
+/* Returns the gradient with respect to value v as an expression over the operands of the unfinished map, which has the
+   axes of v. */
+static const struct expr *gradient_in(struct reversal *x, struct value *map, int v)
+{
+    const struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
+    const struct expr *const e = reversal_value(x, map, t.value);
+    return t.where ? expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0)) : e;
+}
+
+/* Returns e plus the gradients with respect to the inputs whose rows are within the rows of the input called `name`,
+   which the result may not read otherwise. An element beyond such a row gets nothing. */
+static const struct expr *with_gradients_within(struct reversal *x, struct value *map, const char *name,
+                                                const struct expr *e)
+{
+    for (int u = 0; u < x->forward && !x->failed; u++) {
+        const struct value inner = x->g->value[u];
+        if (inner.op != GRAPH_INPUT || !inner.within.of || strcmp(inner.within.of, name) != 0 || !x->of[u].terms)
+            continue;
+        struct value own = graph_value(GRAPH_MAP, inner.rank, inner.axes);
+        own.expr = gradient_in(x, &own, u);
+        const int last = map->axes[map->rank - 1];
+        const int64_t row = x->m->axis[inner.axes[inner.rank - 1]].extent;
+        struct ref r = graph_ref(x->g, reversal_append(x, own), NULL);
+        const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, last);
+        const bool shorter = row < x->m->axis[last].extent;
+        r.sub[r.rank - 1] = shorter ? expr_make(x->m, EXPR_MIN, index, expr_int(x->m, row - 1), NULL) : index;
+        const struct expr *gradient = reversal_operand(x, map, r);
+        if (shorter)
+            gradient = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LT, index, expr_int(x->m, row), NULL),
+                                 gradient, expr_real(x->m, 0));
+        e = expr_make(x->m, EXPR_ADD, e, gradient, NULL);
+    }
+    return e;
+}
+
 /* Makes one output, "dNAME", for each input and learned parameter NAME of the source graph (the graph before all
-   passes). The gradient is 0 if the output of forward does not depend on NAME. */
+   passes). The gradient is 0 if the output of forward does not depend on NAME. An input within another has none; its
+   gradient is added to that with respect to the other. */
 static void output_gradients(struct reversal *x)
 {
     struct graph *g = x->g;
@@ -59,17 +95,14 @@ static void output_gradients(struct reversal *x)
     g->outputs = 0;
     for (int n = 0; n < named && !x->failed; n++) {
         const struct value like = source->value[n];
-        if (!has_gradient(&like)) continue;
+        if (!has_gradient(&like) || like.within.of) continue;
         const int v = graph_find(g, like.name);
         struct value map = graph_value(GRAPH_MAP, like.rank, like.axes);
         for (int k = 0; k < like.rank; k++)
             map.axes[k] = module_find_axis(x->m, source->module->axis[like.axes[k]].name);
         map.expr = expr_real(x->m, 0);
-        if (v >= 0 && x->of[v].terms) {
-            struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
-            map.expr = reversal_value(x, &map, t.value);
-            if (t.where) map.expr = expr_make(x->m, EXPR_SELECT, t.where, map.expr, expr_real(x->m, 0));
-        }
+        if (v >= 0 && x->of[v].terms) map.expr = gradient_in(x, &map, v);
+        if (like.op == GRAPH_INPUT) map.expr = with_gradients_within(x, &map, like.name, map.expr);
         if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
         graph_output(g, arena_printf(x->m->arena, "d%s", like.name), reversal_append(x, map));
     }

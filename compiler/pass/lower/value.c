@@ -247,6 +247,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
                       .data = v->data};
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
     a.sums = v->sums;
+    a.within = v->within;
     if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = x->m->dtype;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     if (v->integers) a.dtype = DTYPE_I32;

@@ -456,16 +456,22 @@ class Binding:
     """A compiled kernel, its sizes and its parameters."""
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
-                 parameters: Iterable[tuple[str, str, tuple[int | str, ...], bool]], remedy: str = "") -> None:
-        """name, version, dtype, head_dim, value_dim: as in struct attn_kernel
+                 parameters: Iterable[tuple[str, str, tuple[int | str, ...], bool]], remedy: str = "",
+                 values_are_keys: bool = False) -> None:
+        """name, version, dtype, head_dim, value_dim, values_are_keys: as in struct attn_kernel
         parameters: for each, its name, dtype and shape, and whether it can be made from a seed
-        remedy: advice at the end of the message that the library has a different kernel"""
+        remedy: advice at the end of the message that the library has a different kernel
+
+        If values_are_keys, the argument v of all methods is ignored."""
         self.name, self.version, self.dtype = name, version, dtype
         self.head_dim, self.value_dim, self.remedy = head_dim, value_dim, remedy
         self.parameters = tuple(Parameter(*p) for p in parameters)
         self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype != "i32")
+        self.values_are_keys = values_are_keys
+        of_parameters = ["d" + _word(p.name) for p in self.learned]
+        self.gradients = ["dq", "dk", "dv", *of_parameters]  # of the operators for PyTorch, which always take v
         self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
-            "Gradients", ["dq", "dk", "dv"] + ["d" + _word(p.name) for p in self.learned])
+            "Gradients", ["dq", "dk"] + ([] if values_are_keys else ["dv"]) + of_parameters)
         self.library: Any = None
         self.copied: set[str] = set()  # the names of arrays for which a warning about copies was given
         self._lock = threading.Lock()
@@ -480,8 +486,10 @@ class Binding:
             raise OSError(f"{path} has no kernel {self.name}") from None
         params = ctypes.cast(kernel.param, ctypes.POINTER(_Param))
         offsets = {params[k].name.decode(): params[k].offset for k in range(kernel.params)}
-        found = kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets)
-        if found != (self.version, self.dtype, self.head_dim, self.value_dim, sorted(p.name for p in self.parameters)):
+        found = (kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets),
+                 bool(kernel.values_are_keys))
+        if found != (self.version, self.dtype, self.head_dim, self.value_dim, sorted(p.name for p in self.parameters),
+                     self.values_are_keys):
             raise OSError(f"{path} was compiled from other C code than this module expects{self.remedy}")
         with self._lock:
             self._seeded.clear()
@@ -539,6 +547,7 @@ class Binding:
                 threads: int = 0, saved: Saved | None = None) -> Any:
         if saved is not None and not isinstance(saved, Saved):
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
+        v = k if self.values_are_keys else v
         if out is None and saved is None and all(value is None for value in given.values()):
             key = key_of(self, q, k, v, seed, threads)
             if key is not None:
@@ -661,8 +670,8 @@ class _Call:
     def inputs(self, q: Any, k: Any, v: Any) -> list[_Array]:
         """Adds q, k and v, and sets the sizes of the problem from their shapes."""
         D, E = self.binding.head_dim, self.binding.value_dim
-        arrays = [self.reads("q", q, ("B", "H", "n_q", D)), self.reads("k", k, ("B", "G", "n_k", D)),
-                  self.reads("v", v, ("B", "G", "n_k", E))]
+        arrays = [self.reads("q", q, ("B", "H", "n_q", D)), self.reads("k", k, ("B", "G", "n_k", D))]
+        arrays.append(arrays[1] if self.binding.values_are_keys else self.reads("v", v, ("B", "G", "n_k", E)))
         sizes = self.sizes
         if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
             raise ValueError(

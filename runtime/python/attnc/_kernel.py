@@ -91,7 +91,8 @@ class Kernel:
 
     def _bind(self, info: Mapping[str, Any]) -> Binding:
         binding = Binding(info["name"], info["attnc"], info["dtype"], info["head_dim"], info["value_dim"],
-                          [(p.name, p.dtype, p.shape, p.from_seed is not None) for p in self.parameters])
+                          [(p.name, p.dtype, p.shape, p.from_seed is not None) for p in self.parameters],
+                          values_are_keys=info["values"] == "keys")
         binding.load(info["library"])
         return binding
 
@@ -148,6 +149,11 @@ class Kernel:
     def value_dim(self) -> int:
         """E, the size of a value."""
         return int(self._info["value_dim"])
+
+    @property
+    def values_are_keys(self) -> bool:
+        """Whether a value is the first E elements of its key (`shape: {values: keys}`). Calls then take no v."""
+        return self._info["values"] == "keys"
 
     @property
     def description(self) -> str:
@@ -265,13 +271,20 @@ class Kernel:
             raise TypeError(f"{self.name} has no random parameters, so it takes no seed")
         return seed
 
-    def __call__(self, q: AnyArray, k: Array, v: Array, *, seed: int | None = None, out: Array | None = None,
+    def _check_values(self, v: Any) -> None:
+        """Raises TypeError if v is given but the kernel takes none."""
+        if self.values_are_keys and v is not None:
+            raise TypeError(f"{self.name} takes no v: its values are the first {self.value_dim} elements of k "
+                            "(values: keys)")
+
+    def __call__(self, q: AnyArray, k: Array, v: Array | None = None, *, seed: int | None = None, out: Array | None = None,
                  saved: Saved | None = None, threads: int | None = None, **parameters: Array) -> AnyArray:
         """Attention of q over k and v.
 
         q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]. H is a multiple of G, and query head h reads head
             h // (H // G) of k and v. The arrays are NumPy arrays, PyTorch tensors or JAX arrays of `dtype`. An array
-            that is not contiguous along its last axis is copied, with a warning at the first copy.
+            that is not contiguous along its last axis is copied, with a warning at the first copy. A kernel whose
+            values are its keys (`values_are_keys`) takes no v.
         out: [B, H, n_q, E], overwritten if given (NumPy, or a tensor without gradients), else allocated
         seed: generates the random parameters that are not given, with the same values on every machine
         saved: a Saved(), in which the call stores the values that backward() needs (only for NumPy arrays)
@@ -286,6 +299,7 @@ class Kernel:
         device or stride, RuntimeError if the machine cannot run the kernel."""
         arrays: tuple[Any, Any, Any] = q, k, v
         made: AnyArray
+        self._check_values(v)
         if _is(q, "torch", "Tensor"):
             from . import torch as bridge
 
@@ -299,8 +313,8 @@ class Kernel:
             made = binding.forward(*arrays, self._given(parameters), self._seed(seed), out, threads or 0, saved)
         return made
 
-    def backward(self, q: Array, k: Array, v: Array, out: Array, dout: Array, *, seed: int | None = None,
-                 saved: Saved | None = None, wanted: Sequence[str] | str | None = None, threads: int | None = None,
+    def backward(self, q: Array, k: Array, v: Array | None = None, out: Array | None = None,
+                 dout: Array | None = None, *, seed: int | None = None, saved: Saved | None = None, wanted: Sequence[str] | str | None = None, threads: int | None = None,
                  **parameters: Array) -> Any:
         """Gradients of a call with NumPy arrays. PyTorch and JAX call this automatically.
 
@@ -312,7 +326,12 @@ class Kernel:
             are allocated
 
         Returns a named tuple of dq, dk, dv and the gradients with respect to learned parameters; None for those that
-        are not wanted. If H > G, dk and dv are sums over the query heads that read a head of k and v."""
+        are not wanted. If H > G, dk and dv are sums over the query heads that read a head of k and v. If the values are
+        the keys, v is None, there is no dv, and dk is the gradient with respect to keys both as keys and as values."""
+        self._check_values(v)
+        for name, array in (("out", out), ("dout", dout)):
+            if array is None:
+                raise TypeError(f"backward() of {self.name} needs {name}")
         binding = self._with_gradients()
         fields = binding.Gradients._fields
         gradients = {name: parameters.pop(name) for name in fields if name in parameters}

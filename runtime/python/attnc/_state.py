@@ -98,18 +98,20 @@ class State:
         key = None if None in places else key_of(self._binding, q, k, v, None, threads)
         return None if key is None else (*key, *places)
 
-    def extend(self, q: AnyArray, k: Array, v: Array, *, lengths: Iterable[int] | None = None,
+    def extend(self, q: AnyArray, k: Array, v: Array | None = None, *, lengths: Iterable[int] | None = None,
                out: Array | None = None, **rows: Array) -> AnyArray:
         """Appends tokens to each sequence, and returns their attention over all tokens so far. A call may append a
         whole prompt, a part of a prompt, or a single token.
 
-        q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], as for a call of the kernel
+        q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], as for a call of the kernel (no v if its values are the keys)
         lengths: the number of tokens, 0 to n, to append to each sequence; rows after these are neither read nor written
         out: [B, H, n, E], overwritten if given, else allocated
         rows: parameters that have a row for each key, with the rows of these tokens
 
         Returns an array like q, [B, H, n, E]: the rows that a call of the kernel with the whole sequences returns
             for these tokens. The first call sets the number of heads. If an array is wrong, nothing is appended."""
+        self.kernel._check_values(v)
+        v = k if self.kernel.values_are_keys else v
         with self._lock:
             made: AnyArray = self._extend(q, k, v, lengths, out, rows)
             return made
@@ -128,8 +130,8 @@ class State:
             return known.call(q, k, v)
         binding, call = self._binding, self._call(threads)
         D, E = binding.head_dim, binding.value_dim
-        arrays = [call.reads("q", q, ("B", "H", "n", D)), call.reads("k", k, ("B", "G", "n", D)),
-                  call.reads("v", v, ("B", "G", "n", E))]
+        arrays = [call.reads("q", q, ("B", "H", "n", D)), call.reads("k", k, ("B", "G", "n", D))]
+        arrays.append(arrays[1] if binding.values_are_keys else call.reads("v", v, ("B", "G", "n", E)))
         heads, kv_heads, n = call.sizes["H"], call.sizes["G"], call.sizes["n"]
         if kv_heads == 0 or heads % kv_heads:
             raise ValueError(f"q has {heads} heads and k has {kv_heads}: q needs a multiple of the heads of k")

@@ -210,9 +210,11 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
         raise ValueError("threads= is for NumPy arrays and tensors; for JAX, set OMP_NUM_THREADS in the environment")
     sizes: dict[str, int] = {}
     D, E = kernel.head_dim, kernel.value_dim
-    for name, array, shape in (("q", q, ("B", "H", "n_q", D)), ("k", k, ("B", "G", "n_k", D)),
-                               ("v", v, ("B", "G", "n_k", E))):
+    inputs = [("q", q, ("B", "H", "n_q", D)), ("k", k, ("B", "G", "n_k", D)), ("v", v, ("B", "G", "n_k", E))]
+    for name, array, shape in inputs[:2] if kernel.values_are_keys else inputs:
         _check(kernel, sizes, name, array, kernel.dtype, shape)
+    if kernel.values_are_keys:
+        v = jnp.zeros((sizes["B"], 1, 1, 1), q.dtype)  # the kernel ignores it
     if sizes["H"] and (sizes["G"] == 0 or sizes["H"] % sizes["G"]):
         raise ValueError(f"q has {sizes['H']} heads and k has {sizes['G']}: q needs a multiple of the heads of k")
     drawn: Mapping[str, Any] = {}

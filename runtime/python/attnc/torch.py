@@ -94,7 +94,7 @@ def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: T
               parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
     made = _kernel_of(kernel)
     binding = made._with_gradients()
-    names = [name for name, is_wanted in zip(binding.Gradients._fields, wanted) if is_wanted]
+    names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
         dout = dout.contiguous()  # the gradient of a sum, for example, is an expanded tensor with stride 0
     result = binding.backward(q.detach(), k.detach(), v.detach(), out.detach(), dout.detach(),
@@ -233,6 +233,14 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
         sizes.update(zip(words, a.shape))
 
 
+def _values(kernel: Kernel, k: Any, v: Any) -> Any:
+    """The operand v of an operator. If the values are the keys, it is a view of k without a gradient, because the
+    gradient with respect to k has that of the values."""
+    if not kernel.values_are_keys or not isinstance(k, Tensor):
+        return v
+    return k.detach()[..., :kernel.value_dim]
+
+
 def _on_the_cpu(kernel: Kernel, **tensors: Any) -> None:
     for name, a in tensors.items():
         if isinstance(a, Tensor) and a.device.type != "cpu":
@@ -270,6 +278,7 @@ def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Seque
 def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
          given: Mapping[str, Any]) -> Tensor:
     """Kernel.__call__ for tensors."""
+    v = _values(kernel, k, v)
     _refuse_tangents(kernel.name, q, k, v, *given.values())
     if (out is None and threads is None and given is kernel._none and not torch.compiler.is_compiling()
             and not torch.is_autocast_enabled("cpu") and _is_undisturbed()):
@@ -340,14 +349,18 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
     return _of_formula(*formula)(q, k, v, out=out, threads=threads, **arrays)
 
 
-def _call_text(text: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
+def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters: Sequence[Optional[Tensor]],
                seed: Optional[int] = None) -> Tensor:
     """Calls the kernel with this text. In a graph of torch.compile it calls the operator."""
     if not torch.compiler.is_compiling():
         kernel = _kernel_of(text)
+        kernel._check_values(v)
         given = {p.name: value for p, value in zip(kernel.parameters, parameters)} if any(
             value is not None for value in parameters) else kernel._none
         return call(kernel, q, k, v, seed, None, None, given)
+    kernel = _kernel_of(text)
+    kernel._check_values(v)
+    v = _values(kernel, k, v)
     differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *parameters))
     return _forward(text, q, k, v, parameters, seed, differentiable)[0]  # type: ignore[no-any-return]
 
@@ -364,9 +377,9 @@ class Attention(nn.Module):
     n_q, n_k: needed if a learned parameter has an element for each position (a dense bias, a projection)
 
     forward(q [B, H, n_q, D], k [B, G, n_k, D], v [B, G, n_k, E], **arrays) takes the parameters that the layer does not
-    own: integers, and arrays that are not `learned: true`. It returns [B, H, n_q, E], computed by the
-    kernel for their dtype. The learned parameters are nn.Parameters, named by their keywords (`features_wq`). They are
-    float32 (float64 for an f64 kernel), whatever the dtype of q, k and v. Random parameters are buffers, so that a
+    own: integers, and arrays that are not `learned: true`. There is no v if the values are the keys. It returns
+    [B, H, n_q, E], computed by the kernel for their dtype. The learned parameters are nn.Parameters, named by their
+    keywords (`features_wq`). They are float32 (float64 for an f64 kernel), whatever the dtype of q, k and v. Random parameters are buffers, so that a
     state_dict has everything that the result depends on."""
 
     def __init__(self, spec: Spec | Kernel, heads: int | None = None, kv_heads: int | None = None, *,
@@ -401,7 +414,7 @@ class Attention(nn.Module):
             for word, array in self._initial().items():
                 getattr(self, word).copy_(array)
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, **given_arrays: Tensor) -> Tensor:
+    def forward(self, q: Tensor, k: Tensor, v: Optional[Tensor] = None, **given_arrays: Tensor) -> Tensor:
         word = _WORDS.get(q.dtype, self.kernel.dtype)
         arrays: dict[str, Any] = dict(given_arrays)
         for p in self.kernel.parameters:
