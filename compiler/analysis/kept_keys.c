@@ -299,6 +299,8 @@ bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back)
     struct finder x = {.m = m, .lane = roles.lane, .stream = roles.stream, .few = c->program.few};
     for (int a = 0; c->program.few && a < m->axes; a++)
         if (m->axis[a].source == SIZE_N_Q) x.lane = a;
+    for (int a = 0; c->program.by_heads && a < m->axes; a++) /* the queries of a head have the place of heads */
+        if (m->axis[a].source == SIZE_MEMBERS) x.lane = a;
     int64_t fails = -1,
             after = 0; /* the lowest P from which on bounds are known; `back` is then extended for lower positions */
     while (!finds(&x, c, after)) {

@@ -63,6 +63,7 @@ static void count_keys(const struct bench *b, const struct unit *p, const struct
     const struct target *target = unit_target_here(p);
     const struct compilation *few = unit_extend_few(p, target, size->n_k, &rows);
     if (size->members > rows) few = NULL;
+    if (heads_are_many(size) && unit_extend_heads(p, target, size->n_k)) few = unit_extend_heads(p, target, size->n_k);
     const struct compilation *form = few ? unit_extend_quadratic(p, target) : unit_extend_choice(p, target, size->n_k),
                              *runs = few ? few : form;
     const struct call_parts counted = {form, &form, 1}, run = {runs, &runs, 1};

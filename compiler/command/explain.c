@@ -161,6 +161,10 @@ static void explain_few(const struct unit *p)
                first->from ? arena_printf(p->arena, " from %lld keys on", (long long)first->from) : "", MAX_FEW_QUERIES,
                (long long)first->few_rows, more.length ? arena_printf(p->arena, " (%s)", more.data + strlen(", ")) : "",
                (long long)chunk_of_few(first->few));
+    if (first && first->heads)
+        printf("  heads: up to %d queries, if at least %d heads share keys (with several queries, if all heads do);\n"
+               "  a tile has one query of up to %lld heads, and reads each key once for all of them\n",
+               MAX_FEW_QUERIES, MANY_HEADS, (long long)first->heads->tiling.tile_q);
     text_free(&more);
 }
 

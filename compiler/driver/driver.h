@@ -103,6 +103,8 @@ const struct compilation *unit_few(const struct unit *p, const struct target *t,
 /* Like unit_choice and unit_few, for tokens that are appended to a state which stores keys and values. */
 const struct compilation *unit_extend_choice(const struct unit *p, const struct target *t, int64_t keys);
 const struct compilation *unit_extend_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
+/* Returns the compilation that runs instead if heads_are_many; NULL: there is none. */
+const struct compilation *unit_extend_heads(const struct unit *p, const struct target *t, int64_t keys);
 /* Returns the quadratic form that attends to prepared keys. If a state does not store prepared keys, returns the
    default quadratic form of forward. */
 const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t);

@@ -42,9 +42,10 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
         else
             loops_print(c->loops, &t);
         fprintf(stderr, "# after %s, for %s, %s%s%s\n%s", pass->name, c->target->name,
-                c->program.linear ? "linear"
-                : c->program.few  ? "quadratic, few queries"
-                                  : "quadratic",
+                c->program.linear     ? "linear"
+                : c->program.few      ? "quadratic, few queries"
+                : c->program.by_heads ? "quadratic, heads as queries"
+                                      : "quadratic",
                 program_said(&c->program),
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
@@ -286,16 +287,22 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         p->why_quadratic = c->reason;
 }
 
-/* Compiles the form for few queries. Returns NULL, without a message, if there is no such form for the spec. */
-static struct compilation *make_few(const struct maker *x, const struct target *target, enum program_kind kind,
-                                    bool shown)
+/* Compiles a form for few queries. Returns NULL, without a message, if there is no such form for the spec. */
+static struct compilation *make_for_few(const struct maker *x, const struct target *target, struct program program,
+                                        bool shown)
 {
     struct maker trial = *x;
     trial.d = diagnostics_new(x->p->arena, "", NULL, 0);
-    const struct compilation like = {.target = target, .diagnostics = trial.d, .program = {.kind = kind, .few = true}};
+    const struct compilation like = {.target = target, .diagnostics = trial.d, .program = program};
     struct compilation *c = unit_recompile(x->p, &like);
     const bool good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return good && !c->reason ? c : NULL;
+}
+
+static struct compilation *make_few(const struct maker *x, const struct target *target, enum program_kind kind,
+                                    bool shown)
+{
+    return make_for_few(x, target, (struct program){.kind = kind, .few = true}, shown);
 }
 
 /* Compiles the form for few queries, and adds it to the versions of the target, which start at p->version[first]. Next
@@ -314,6 +321,27 @@ static void add_few(struct maker *x, const struct target *target, const struct d
         any |= p->version[v].few != NULL;
     }
     if (any) p->compilation[p->compilations++] = c;
+}
+
+/* Returns whether a state stores as many keys for the form "heads" as for the quadratic form. */
+static bool reads_alike(const struct compilation *heads, const struct compilation *quadratic)
+{
+    int64_t first, back, of_heads, back_of_heads;
+    return !keys_read_on(quadratic, &first, &back) || keys_read_on(heads, &of_heads, &back_of_heads);
+}
+
+/* Compiles the form for few queries of many heads that share keys, and adds it to the versions of the target that have
+   a form for few queries. Keys are shared by many heads if they are also the values (multi-head latent attention). */
+static void add_heads(struct maker *x, const struct target *target, int first, bool shown)
+{
+    struct unit *p = x->p;
+    bool some = p->spec->values_are_keys && first < p->versions;
+    for (int v = first; v < p->versions; v++) some &= p->version[v].few && !p->version[v].c->program.linear;
+    if (!some) return;
+    struct compilation *c = make_for_few(x, target, (struct program){.kind = PROGRAM_FORWARD, .by_heads = true}, shown);
+    if (!c || ((p->spec->emit & EMIT_DECODE) && !reads_alike(c, p->version[first].c))) return;
+    for (int v = first; v < p->versions; v++) p->version[v].heads = c;
+    p->compilation[p->compilations++] = c;
 }
 
 /* Whether both compilations would be printed as the same C. */
@@ -408,8 +436,9 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
 {
     *first = *back = 0;
     int64_t early = 0; /* tiles of queries before this position may read more keys, so all of these are stored */
-    for (int v = 0; v < 2 * versions; v++) {
-        const struct compilation *const c = v % 2 ? version[v / 2].few : version[v / 2].c;
+    for (int v = 0; v < 3 * versions; v++) {
+        const struct version *const of = &version[v / 3];
+        const struct compilation *const c = v % 3 == 0 ? of->c : v % 3 == 1 ? of->few : of->heads;
         int64_t begin, before;
         if (!c) continue;
         if (!keys_read_on(c, &begin, &before)) return false;
@@ -437,11 +466,12 @@ static void make_prepared(struct maker *x)
             p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
             p->of_prepared[p->of_prepareds++] = made;
         }
-        const struct compilation *c = NULL, *few = NULL; /* the compilations that replace like->c and like->few; several
-                                                            versions can share a compilation */
+        /* the compilations that replace like->c, like->few and like->heads; several versions can share a compilation */
+        const struct compilation *c = NULL, *few = NULL, *heads = NULL;
         for (int u = 0; u < v; u++) {
             if (p->version[u].c == like->c) c = p->attend[u].c;
             if (like->few && p->version[u].few == like->few) few = p->attend[u].few;
+            if (like->heads && p->version[u].heads == like->heads) heads = p->attend[u].heads;
         }
         if (!c) {
             const struct program program = {.kind = PROGRAM_QUERY_PREPARED, .linear = like->c->program.linear};
@@ -453,7 +483,13 @@ static void make_prepared(struct maker *x)
             struct compilation *const made = make_few(x, like->target, PROGRAM_QUERY_PREPARED, v == 0);
             if (made) few = p->of_prepared[p->of_prepareds++] = made;
         }
+        if (like->heads && few && !heads) {
+            const struct program program = {.kind = PROGRAM_QUERY_PREPARED, .by_heads = true};
+            struct compilation *const made = make_for_few(x, like->target, program, v == 0);
+            if (made) heads = p->of_prepared[p->of_prepareds++] = made;
+        }
         p->attend[p->attends] = *like;
+        p->attend[p->attends].heads = heads;
         p->attend[p->attends].c = c;
         p->attend[p->attends++].few = few;
     }
@@ -577,6 +613,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         }
         if (x->good) drop_idle(p, first, first_version);
         if (x->good && p->compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
+        if (x->good && p->compilations > first) add_heads(x, target[t], first_version, t == 0);
     }
     if (!x->good) return false;
     for (int v = 0; v < p->versions && (spec->emit & EMIT_BACKWARD) && x->good; v++)
@@ -628,6 +665,13 @@ const struct compilation *unit_few(const struct unit *p, const struct target *t,
     return choice ? choice->few : NULL;
 }
 
+const struct compilation *unit_extend_heads(const struct unit *p, const struct target *t, int64_t keys)
+{
+    const struct version *const choice = p->attends ? version_for(p->attend, p->attends, t, keys)
+                                                    : version_for(p->version, p->versions, t, keys);
+    return choice ? choice->heads : NULL;
+}
+
 const struct compilation *unit_extend_choice(const struct unit *p, const struct target *t, int64_t keys)
 {
     const struct version *const choice = version_for(p->attend, p->attends, t, keys);
@@ -646,7 +690,9 @@ const struct compilation *unit_extend_quadratic(const struct unit *p, const stru
 {
     for (int k = 0; k < p->of_prepareds; k++) {
         const struct compilation *const c = p->of_prepared[k];
-        if (c->target == t && program_takes_prepared(&c->program) && !c->program.few && !c->program.linear) return c;
+        if (c->target == t && program_takes_prepared(&c->program) && !c->program.few && !c->program.by_heads &&
+            !c->program.linear)
+            return c;
     }
     return unit_defaults(p)->quadratic;
 }

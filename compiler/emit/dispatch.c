@@ -108,7 +108,7 @@ const char *emit_guard(const struct compilation *const *c, int k)
 /* The state of the printer while it prints a function that chooses among versions. */
 struct version_choice {
     const struct emitted_file *e;
-    bool phases, apart;
+    bool phases, apart, heads;            /* heads: a target has versions for few queries of many heads */
     const char *wanted[MAX_COMPILATIONS]; /* the C conditions of the functions wanted_0, wanted_1, … */
     int count;
 };
@@ -165,6 +165,7 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
                  (long long)loops_slots(l));
     if (x->phases && emit_in_phases(l)) text_add(out, ", .together = %d", cooperative);
     if (c->program.few && emit_param_of_ids(x->e->p->arrays)) text_add(out, ", .any_order = 1");
+    if (c->program.by_heads) text_add(out, ", .by_heads = 1");
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (fold)
         text_add(out, ", .join = %s, .join_work = %lld", emit_function(fold, emit_form(fold)),
@@ -177,9 +178,16 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
 static void returns(struct version_choice *x, const struct version *v, int count, int deeper, struct text *out)
 {
     for (int n = count - 1; n >= 0; n--) {
+        if (v[n].heads) {
+            text_add(out, "%*s    if (", deeper, "");
+            if (n > 0) text_add(out, "n_k >= %lld && ", (long long)v[n].from);
+            text_add(out, "rows == MANY_HEADS) ");
+            returned(x, v[n].heads, NULL, 1, out);
+        }
         if (v[n].few) {
             text_add(out, "%*s    if (", deeper, "");
             if (n > 0) text_add(out, "n_k >= %lld && ", (long long)v[n].from);
+            if (x->heads) text_add(out, "rows != MANY_HEADS && ");
             text_add(out, "rows <= %lld", (long long)v[n].few_rows);
             if (!v[n].c->program.linear)
                 text_add(out, " && few_pay(n_q, n_k, %d)",
@@ -222,10 +230,20 @@ static void choose(struct version_choice *x, const struct version *v, int versio
         text_add(out, "%s    return (struct version){.tile = 1%s};\n", otherwise, x->apart ? ", .apart = 1" : "");
 }
 
+/* Returns whether a target has versions for few queries of many heads. */
+static bool emit_any_heads(const struct emitted_file *e)
+{
+    bool any = false;
+    for (int k = 0; k < e->versions; k++) any |= e->version[k].heads != NULL;
+    return any;
+}
+
 static struct version_choice choice_in(const struct emitted_file *e)
 {
-    return (struct version_choice){
-        .e = e, .phases = emit_any_in_phases(e->c, e->compilations), .apart = emit_any_apart(e->c, e->compilations)};
+    return (struct version_choice){.e = e,
+                                   .phases = emit_any_in_phases(e->c, e->compilations),
+                                   .apart = emit_any_apart(e->c, e->compilations),
+                                   .heads = emit_any_heads(e)};
 }
 
 /* Returns whether any target has versions for few queries. Sets *of_all to whether every target has such versions. */
@@ -291,6 +309,8 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
     template_set_number(t, "BY_SCHEDULE", any && e->p->spec->schedules);
     template_set_number(t, "BY_FORM", any);
     template_set_number(t, "FEW", few);
+    template_set_number(t, "BY_HEADS", emit_any_heads(e));
+    template_set_number(t, "MIN_HEADS", MANY_HEADS);
     struct text made = {0};
     choose_by_size(e, e->version, e->versions, few, &made);
     template_set_text(t, "CHOICE", &made);

@@ -11,7 +11,7 @@
 #include "../target/target.h"
 
 enum {
-    MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES + MAX_VERSIONS,
+    MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES + 2 * MAX_VERSIONS,
     MAX_PARTS = 32,
     MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS,
     MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 4 * MAX_VERSIONS
@@ -22,11 +22,13 @@ struct version {
     const struct target *target;
     const struct compilation *c; /* the code; NULL: this part of the gradients computes nothing */
     int64_t from;
-    int cooperative;                /* heads on which all threads work together: 0 none, 1 heads left over, 2 all */
-    int part;                       /* for gradients: the number of the part of backward */
-    const struct compilation *fold; /* the code that adds a second state to the state that `c` extends; or NULL */
-    const struct compilation *few;  /* the code to run instead if there are at most `few_rows` rows; or NULL */
-    int64_t few_rows;               /* rows are the queries of all heads that share keys */
+    int cooperative;                 /* heads on which all threads work together: 0 none, 1 heads left over, 2 all */
+    int part;                        /* for gradients: the number of the part of backward */
+    const struct compilation *fold;  /* the code that adds a second state to the state that `c` extends; or NULL */
+    const struct compilation *few;   /* the code to run instead if there are at most `few_rows` rows; or NULL */
+    int64_t few_rows;                /* rows are the queries of all heads that share keys */
+    const struct compilation *heads; /* the code to run instead for few queries of many heads; or NULL. If it is not
+                                        NULL, `few` is not */
 };
 
 /* All code that one spec was compiled to. */

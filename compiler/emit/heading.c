@@ -260,20 +260,26 @@ static void algorithm(const struct emitted_file *e, struct text *out)
     const struct spec *spec = c[0]->spec;
     struct arena *arena = c[0]->graph->module->arena;
     const int64_t from = linear_from(e);
-    bool few = false;
+    bool few = false, by_heads = false;
     int linear = 0;
     text_add(out,
              "\n   How: each vector lane holds one query. Keys are processed in tiles, so row sums and maxima need no "
              "reduction across lanes.\n"
              "   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are "
              "skipped.\n");
-    for (int k = 0; k < e->compilations; k++) few |= c[k]->program.few;
+    for (int k = 0; k < e->compilations; k++) {
+        few |= c[k]->program.few;
+        by_heads |= c[k]->program.by_heads;
+    }
     if (few)
         text_add(out,
                  "   For few queries each lane holds one key. The queries of all heads that share keys are the rows of "
                  "one tile, so each key is read once.\n"
                  "   The chunks of keys are divided among the threads. Their sums are added in the order of the "
                  "chunks.\n");
+    if (by_heads)
+        text_add(out, "   For few queries of %d or more heads that share keys, each lane holds one head of a query.\n",
+                 MANY_HEADS);
     while (linear < e->compilations && !c[linear]->separated.features) linear++;
     if (linear < e->compilations)
         text_add(out,

@@ -33,6 +33,15 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
     s->range = kept;
 }
 
+/* Whether s is a map that only masks elements outside the region. */
+static bool only_masks(const struct stmt *s, const struct expr *region)
+{
+    if (s->op != LOOPS_MAP || s->assigns != 1) return false;
+    const struct expr *const e = s->assign[0].expr;
+    return e->op == EXPR_SELECT && e->arg[0] == region && e->arg[1]->op == EXPR_OPERAND &&
+           s->assign[0].fold == FOLD_SET && ref_equal(&s->assign[0].to, &s->operand[e->arg[1]->integer]);
+}
+
 /* `condition` is an IF that holds if the tile has points outside the region. Makes the statements in the list *at test
    the region only then:
    - A map that only masks elements outside the region moves into a copy of the IF.
@@ -47,11 +56,7 @@ static void guard(struct loops *l, struct stmt **at, const struct expr *region, 
             s->ranges = s->axis == condition->axis ? condition->ranges : 0;
             s->range = condition->range;
         }
-        if (s->op != LOOPS_MAP || s->assigns != 1) continue;
-        const struct expr *e = s->assign[0].expr;
-        bool masks = e->op == EXPR_SELECT && e->arg[0] == region && e->arg[1]->op == EXPR_OPERAND &&
-                     s->assign[0].fold == FOLD_SET && ref_equal(&s->assign[0].to, &s->operand[e->arg[1]->integer]);
-        if (!masks) continue;
+        if (!only_masks(s, region)) continue;
         struct stmt *test = stmt_new(l, LOOPS_IF);
         *test = *condition;
         test->body = s;
@@ -61,7 +66,37 @@ static void guard(struct loops *l, struct stmt **at, const struct expr *region, 
     }
 }
 
-static void limit(struct loops *l, struct stmt *s)
+/* Removes the tests of the region from the statements in the list *at. */
+static void drop_tests(struct stmt **at, const struct expr *region)
+{
+    while (*at) {
+        struct stmt *const s = *at;
+        if (s->op == LOOPS_DOT && s->where == region) s->where = NULL;
+        if (only_masks(s, region))
+            *at = s->next;
+        else
+            at = &s->next;
+    }
+}
+
+/* Whether two bounds are equal while the loops over the axes in `single` process one index at a time. */
+static bool same_bound(struct module *m, const struct expr *a, const struct expr *b, uint32_t single)
+{
+    int64_t difference;
+    if (!a || !b) return a == b;
+    for (int axis = 0; axis < m->axes; axis++) {
+        if (!(single >> axis & 1)) continue;
+        const struct expr *const hi = expr_leaf(m, EXPR_HI, axis),
+                                 *next = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_LO, axis), expr_int(m, 1), NULL);
+        a = expr_replace(m, a, hi, next);
+        b = expr_replace(m, b, hi, next);
+    }
+    return known_difference(m, a, b, &difference) && difference == 0;
+}
+
+/* Limits loop s. If `single` is not 0, a region that has no other points than the loop runs over is not tested: then
+   it does not vary along the lanes. */
+static void limit(struct loops *l, struct stmt *s, uint32_t single)
 {
     struct module *m = l->module;
     struct ranges reached, inside;
@@ -75,6 +110,13 @@ static void limit(struct loops *l, struct stmt *s)
     s->when = region_reached(m, s->where);
 
     region_ranges(m, s->where, s->axis, true, &inside);
+    if (single && plain(&reached) && plain(&inside) && !s->when &&
+        same_bound(m, reached.range[0].from, inside.range[0].from, single) &&
+        same_bound(m, reached.range[0].to, inside.range[0].to, single)) {
+        drop_tests(&s->body, s->where);
+        s->where = NULL;
+        return;
+    }
     struct stmt *condition = stmt_new(l, LOOPS_IF);
     condition->axis = s->axis;
     if (plain(&inside)) {
@@ -88,11 +130,13 @@ static void limit(struct loops *l, struct stmt *s)
     if (condition->where || condition->ranges) guard(l, &s->body, s->where, condition);
 }
 
-static void walk(struct loops *l, struct stmt *s)
+/* `single`: the axes of the loops around s that process one index at a time, as bits; 0: not asked for. */
+static void walk(struct loops *l, struct stmt *s, bool exact, uint32_t single)
 {
     for (; s; s = s->next) {
-        if (s->op == LOOPS_FOR && s->where) limit(l, s);
-        walk(l, s->body);
+        if (s->op == LOOPS_FOR && s->where) limit(l, s, single);
+        const bool one = exact && s->op == LOOPS_FOR && s->step == 1 && !s->period && !s->window;
+        walk(l, s->body, exact, one ? single | UINT32_C(1) << s->axis : single);
     }
 }
 
@@ -121,7 +165,7 @@ static void skip_chunks(struct loops *l, int stream)
 void bound_loops(const struct compilation *c, struct loops *l)
 {
     struct roles roles;
-    walk(l, l->body);
+    walk(l, l->body, c->program.by_heads, 0);
     if (c->program.few && !roles_of(c->graph, 0, &roles)) skip_chunks(l, roles.stream);
 }
 

@@ -183,6 +183,7 @@ void pass_tile(struct compilation *c)
         tile_q = MAX_FEW_ROWS;
         tile_k = 128;
     }
+    if (c->program.by_heads && tile_q > 32) tile_q = 32; /* several tiles for one query, which threads share */
     c->tiling.tile_q = c->program.short_tile ? FEW_TOKENS : schedule_knob(c, "tile_q", tile_q);
     c->tiling.tile_k = schedule_knob(c, "tile_k", tile_k);
     bound_tiles(c);

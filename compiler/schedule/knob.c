@@ -72,7 +72,12 @@ const char *compilation_tiles(struct arena *arena, const struct compilation *c)
 
 const char *compilation_form(const struct compilation *c)
 {
-    return c->program.linear ? "linear" : c->program.few ? "few" : "quadratic";
+    return c->program.linear ? "linear" : c->program.few ? "few" : c->program.by_heads ? "heads" : "quadratic";
+}
+
+bool heads_are_many(const struct problem_size *size)
+{
+    return size->members >= MANY_HEADS && size->n_q <= MAX_FEW_QUERIES && (size->n_q == 1 || size->kv_heads == 1);
 }
 
 bool queries_are_few(const struct problem_size *size)

@@ -104,7 +104,8 @@ bool program_prepares_keys(const struct program *p)
 const char *program_function(const struct program *p)
 {
     switch (p->kind) {
-    case PROGRAM_QUERY_PREPARED: return p->few ? "extend_few" : p->linear ? "extend_linear" : "extend";
+    case PROGRAM_QUERY_PREPARED:
+        return p->few ? "extend_few" : p->by_heads ? "extend_heads" : p->linear ? "extend_linear" : "extend";
     case PROGRAM_PREPARE_KEYS: return "prepare";
     case PROGRAM_SAVED_ROWS: return p->linear ? "linear_saved" : "saved";
     case PROGRAM_ROW_SUMS: return p->linear ? "linear_row_sums" : "row_sums";
@@ -112,7 +113,7 @@ const char *program_function(const struct program *p)
     case PROGRAM_FOLD_STATES: return "join";
     case PROGRAM_FORWARD:
     case PROGRAM_FORWARD_SAVING:
-    case PROGRAM_UNSAVED: return p->linear ? "linear" : p->few ? "few" : "rows";
+    case PROGRAM_UNSAVED: return p->linear ? "linear" : p->few ? "few" : p->by_heads ? "heads" : "rows";
     case PROGRAM_GRADIENTS:
     case PROGRAM_TOTALS:
     case PROGRAM_FROM_SUMS: break;

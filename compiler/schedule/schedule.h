@@ -3,7 +3,8 @@
    - compilation: one program of a unit, compiled for one target with one schedule.
    - program: one loop nest of a kernel, such as forward, or one part of the gradients. A kernel calls several programs.
    - form: the quadratic form visits every pair of a query and a key. The linear form sums features of keys into a
-     state. The form "few" is the quadratic form for calls with few queries.
+     state. The form "few" is the quadratic form for calls with few queries. The form "heads" is the one for few
+     queries of many heads that share keys: heads take the place of queries (pass/heads_as_queries.c).
    - chunk, slot, window, state, carried sums: see ir/ir.h. */
 #ifndef ATTNC_SCHEDULE_H
 #define ATTNC_SCHEDULE_H
@@ -37,6 +38,7 @@ struct program {
     int group;       /* the number, from 1, of a group of gradients that share their loops; 0: all gradients */
     bool linear;     /* the linear form; otherwise the quadratic form */
     bool few;        /* the quadratic form for few queries */
+    bool by_heads;   /* the quadratic form for few queries of many heads that share keys */
     bool short_tile; /* PROGRAM_EXTEND for calls with at most FEW_TOKENS tokens; a tile has FEW_TOKENS queries */
 };
 
@@ -66,8 +68,10 @@ const char *program_function(const struct program *p);
 
 /* Limits:
    - A call has few queries if n_q <= MAX_FEW_QUERIES and heads / kv_heads * n_q <= MAX_FEW_ROWS.
+   - The form "heads" runs in calls with at most MAX_FEW_QUERIES queries, if at least MANY_HEADS query heads read one
+     key/value head. With several queries there must be one key/value head, because an array has one stride of heads.
    - A PROGRAM_EXTEND with short tiles runs in calls with at most FEW_TOKENS tokens. */
-enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, FEW_TOKENS = 16 };
+enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, MANY_HEADS = 32, FEW_TOKENS = 16 };
 
 /* ---- results of passes, for later passes and emission; each is a property in pass/pipeline.def ---- */
 
@@ -140,6 +144,7 @@ struct compilation {
 const char *compilation_form(const struct compilation *c);
 /* The kind of products for messages: " on matrix units", " with products of bf16", or "" for ordinary products. */
 const char *compilation_products(const struct compilation *c);
+bool heads_are_many(const struct problem_size *size);  /* whether the form "heads" serves a call of this size */
 bool queries_are_few(const struct problem_size *size); /* whether the form "few" serves a call of this size */
 /* The number of queries that share one read of a key: the queries of a tile, or of a block of tiles. */
 int64_t queries_together(const struct compilation *c);

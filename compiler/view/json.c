@@ -317,6 +317,12 @@ static json_t *versions(const struct unit *p)
                                 json_pack("{s:i, s:I, s:i}", "queries", MAX_FEW_QUERIES, "rows",
                                           (json_int_t)p->version[k].few_rows, "kernel", kernel));
         }
+        if (p->version[k].heads) {
+            for (kernel = 0; p->compilation[kernel] != p->version[k].heads;) kernel++;
+            json_object_set_new(
+                version, "heads",
+                json_pack("{s:i, s:i, s:i}", "queries", MAX_FEW_QUERIES, "from", MANY_HEADS, "kernel", kernel));
+        }
         json_array_append_new(list, version);
     }
     return list;

@@ -103,7 +103,7 @@ OWN = {
                        'shape': {'head_dim': 24, 'value_dim': 5}},
     'prepared_linear': {'prepare': ['l2norm', 'rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}},
                         'mask': {'expr': 'j <= i && (i - j < 40 || j % 7 == 0)'}, 'shape': {'head_dim': 8}},
-    # values that are keys: one copy, or beside prepared keys; in rings, and beside sums
+    # values that are keys: one copy, or in addition to prepared keys; in rings, and with sums
     'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
                         'shape': {'head_dim': 18, 'value_dim': 7, 'values': 'keys'}},
@@ -115,6 +115,10 @@ OWN = {
     'values_carried': {'prepare': ['rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal',
                        'algorithm': 'linear', 'shape': {'head_dim': 24, 'value_dim': 5, 'values': 'keys'},
                        'dtype': 'f64'},
+    'values_heads': {'similarity': 'softmax', 'mask': 'causal',
+                     'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
+    'values_heads_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': {'window': {'left': 37}},
+                              'shape': {'head_dim': 16, 'value_dim': 7, 'values': 'keys'}},
     'unprepared_f16': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16',
                        'shape': {'head_dim': 16}},
     'prepared_angle': {'prepare': [{'rope': {'angle': '(t < 2 ? i / 8 : i % 8 + b) * pow(100, -(t % 2) / 2.0)'}}],
@@ -199,6 +203,8 @@ class Grown:
         self.heads = (4, 2) if rng.random() < 0.5 else (3, 3)
         if name == 'retention':
             self.heads = (4, 2)
+        if name.startswith('values_heads'):   # enough heads to take the place of queries
+            self.heads = (33, 1)
         self.batch, self.n = 2, n
         self.answer = draw(self.spec, os.path.join(folder, 'data'), (*self.heads, n, n, self.batch), 1)
         arrays = dict(self.answer.arrays)
@@ -628,7 +634,7 @@ def main():
     for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried':
         suite.case('silent/' + name, silent, suite, name)
     for name in 'ring', 'carried_rope', 'recent', 'carried_documents', 'sinks', 'prepared_halves', 'sinks_rope', \
-            'values', 'values_ring':
+            'values', 'values_bf16':
         suite.case('sanitized/' + name, sanitized, suite, name)
     # rows of values are whole vectors, and end within a cache line
     suite.case('sanitized/carried_wide/generic', sanitized, suite, 'carried_wide', 'generic')

@@ -193,11 +193,12 @@ int main(int count, char **argument)
     static const int64_t lengths[][2] = {{1, 1},   {7, 7},   {16, 16}, {32, 32}, {64, 64},
                                          {16, 97}, {1, 133}, {70, 3},  {0, 5},   {3, 0}};
     static const int64_t growing[] = {1, 7, 16, 32, 64, 13}, at_once[] = {32, 101};
-    static const int64_t heads[][3] = {{4, 2, 3}, {1, 1, 1}}; /* query heads, key/value heads, sequences */
+    /* query heads, key/value heads, sequences; the last ones only for kernels with a form for many heads */
+    static const int64_t heads[][3] = {{4, 2, 3}, {1, 1, 1}, {33, 1, 1}};
     const int threads = count > 1 ? (int)strtol(argument[1], NULL, 10) : 1;
     const struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
     if (sigaction(SIGSEGV, &action, NULL) || sigaction(SIGBUS, &action, NULL)) return 3;
-    for (int h = 0; h < 2; h++)
+    for (int h = 0; h < (kernel->values_are_keys ? 3 : 2); h++)
         for (int front = 0; front < 2; front++) {
             struct attn_problem p = {
                 .heads = heads[h][0], .kv_heads = heads[h][1], .batch = heads[h][2], .threads = threads};

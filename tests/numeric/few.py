@@ -72,15 +72,34 @@ SPECS = {
               'shape': {'head_dim': 16}},
     'with-gradients': {'similarity': 'softmax', 'mask': 'causal', 'emit': ['forward', 'backward'],
                        'shape': {'head_dim': 16}},
+    # values that are keys: many heads take the place of queries
+    'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
+    'values-bf16': {'similarity': {'softmax': {'cap': 5.0}}, 'mask': 'causal', 'dtype': 'bf16',
+                    'shape': {'head_dim': 72, 'value_dim': 64, 'values': 'keys'}},
+    'values-f16': {'prepare': ['rope', 'layernorm'], 'similarity': {'softmax': {'bias': 'alibi'}},
+                   'mask': {'window': {'left': 37, 'right': 3}}, 'dtype': 'f16',
+                   'shape': {'head_dim': 18, 'values': 'keys'}},
+    'values-f64': {'prepare': ['rmsnorm', 'rope'], 'similarity': 'softmax', 'dtype': 'f64',
+                   'mask': {'expr': 'j <= i && (i - j < 20 || j % 7 == h % 7)'},
+                   'shape': {'head_dim': 16, 'value_dim': 7, 'values': 'keys'}},
+    'values-documents': {'similarity': 'softmax', 'mask': {'all': ['causal', 'document']},
+                         'shape': {'head_dim': 16, 'value_dim': 12, 'values': 'keys'}},
+    'values-dense': {'similarity': {'softmax': {'bias': 'dense'}}, 'mask': 'causal',
+                     'shape': {'head_dim': 16, 'value_dim': 8, 'values': 'keys'}},
+    'values-hedgehog': {'similarity': {'linear': {'features': 'hedgehog'}}, 'mask': 'causal', 'algorithm': 'quadratic',
+                        'shape': {'head_dim': 16, 'values': 'keys'}},
     'scheduled': {'similarity': {'polynomial': {'degree': 2, 'alpha': 1}}, 'mask': 'causal', 'shape': {'head_dim': 16},
                   'schedule': [{'tile_q': 16, 'crossover': 20}, {'from': 1000, 'crossover': 2147483647}]},
 }
 # (n_q, n_k, heads, kv_heads, batch)
 SHAPES = [(1, 1, 1, 1, 1), (1, 2500, 4, 2, 2), (2, 1023, 3, 1, 1), (3, 1025, 6, 3, 1), (16, 1040, 4, 1, 1),
           (5, 3, 2, 1, 1), (4, 129, 16, 1, 1), (4, 129, 17, 1, 1), (17, 140, 2, 2, 1), (1, 70, 64, 1, 1)]
+MANY_HEADS = [(1, 130, 40, 1, 2), (1, 1030, 66, 2, 1), (1, 1, 32, 1, 3), (5, 70, 33, 1, 1), (16, 129, 128, 1, 1),
+              (3, 2, 33, 1, 1), (2, 50, 64, 2, 1), (1, 290, 31, 1, 1), (17, 33, 40, 1, 1)]
 THREADS = [1, 2, 3, 7]
 # Specs that have a form for few queries.
-WITHOUT = {'hedgehog': 'its map has a matrix for each head'}
+WITHOUT = {name: 'its map has a matrix for each head' for name in ('hedgehog', 'values-hedgehog')}
+WITHOUT_HEADS = ('values-documents', 'values-dense', *WITHOUT)
 
 
 def kernel_of(folder, suite, name, spec, target):
@@ -89,8 +108,11 @@ def kernel_of(folder, suite, name, spec, target):
         yaml.safe_dump({'name': 'few', 'dtype': 'f32'} | spec, f, sort_keys=False)
     kernel = compiled(suite, path, folder, target, '-O2' if name in ('causal', 'causal-f16') else '-O0')
     with open(os.path.join(folder, 'few.c')) as f:
-        found = 'few_few_' in f.read()
+        text = f.read()
+    found, heads = 'few_few_' in text, 'few_heads_' in text
     check(found == (name not in WITHOUT), 'it has %s loops for few queries' % ('no' if not found else 'now'))
+    check(heads == ('values' in name and name not in WITHOUT_HEADS),
+          'it has %s loops for heads' % ('no' if not heads else 'now'))
     return definitions.load(path), kernel
 
 
@@ -102,7 +124,7 @@ def few_pay(n_q, n_k, lanes=16):
 def one(folder, suite, name, target, seed):
     spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
     wrong, largest = [], 0.0
-    for n, (n_q, n_k, heads, kv_heads, batch) in enumerate(SHAPES):
+    for n, (n_q, n_k, heads, kv_heads, batch) in enumerate(SHAPES + MANY_HEADS * ('values' in name)):
         if batch * n_k > 2000 and 'additive' in str(spec['similarity']):
             continue
         answer = draw(spec, '%s/in%d' % (folder, n), (heads, kv_heads, n_q, n_k, batch), seed + n)
@@ -113,7 +135,8 @@ def one(folder, suite, name, target, seed):
         wrong += [here + '%d threads give other bits than one' % threads for threads, out in zip(THREADS, outs)
                   if out.tobytes() != outs[0].tobytes()]
         # kernels for processors with products of bf16 round the weights of a tile, but not of few queries
-        many = n_q > 16 or n_q * heads // kv_heads > 64 or not few_pay(n_q, n_k)
+        many = n_q > 16 or n_q * heads // kv_heads > 64 or not few_pay(n_q, n_k) or (
+            'values' in name and heads // kv_heads >= 32)
         why, error, _ = answer.judge(outs[0].astype(np.float16) if spec['dtype'] == 'f16' else outs[0],
                                      more=2.0 ** -8 * answer.scale if many and spec['dtype'] == 'bf16' else 0.0)
         if why:

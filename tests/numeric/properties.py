@@ -93,11 +93,19 @@ FENCED = {
     'sketch': {'prepare': ['layernorm'], 'similarity': {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}},
                'block': 16, 'mask': 'causal', 'algorithm': 'linear', 'emit': ['forward', 'decode']},
 }
+OF_KEYS = {   # a value is a part of its key
+    'keys': {'similarity': 'softmax', 'mask': 'causal', 'emit': EVERY_ENTRY},
+    'keys_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': {'window': {'left': 20}}, 'emit': EVERY_ENTRY},
+    'keys_elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
+                 'emit': EVERY_ENTRY},
+}
+FENCED |= OF_KEYS
 FENCED_SIZES = (8, 12, 'f32'), (16, 24, 'f32'), (5, 8, 'bf16'), (24, 8, 'f32'), (12, 5, 'f32'), (64, 16, 'f16')
 WITHOUT_INSTRUCTIONS = {'square'}   # its code for x86-64-v4 consists of C's vectors only
 # Called with impossible sizes: states of all tokens, of the first and last ones, of sums; ids; prepared keys; sums over
 # keys that tiles add in turn; gradients that are sums.
 HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'elu', 'hedgehog')} | {
+    'keys': OF_KEYS['keys_prepared'] | {'shape': {'head_dim': 12, 'value_dim': 8, 'values': 'keys'}},
     'documents_carried': KERNELS['documents_carried'] | {'emit': EVERY_ENTRY},
     'sinks': {'prepare': ['rope'], 'similarity': 'softmax', 'emit': ['forward', 'decode'],
               'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]}},
@@ -513,7 +521,11 @@ def fenced():
                 if name == 'square' and head_dim > 24:   # the square of that many features
                     continue
                 if every or turn == 0 or turn == 3 and name in ('elu', 'square'):
-                    yield target, name, dict(spec, dtype=dtype, shape={'head_dim': head_dim, 'value_dim': value_dim})
+                    shape = {'head_dim': head_dim, 'value_dim': value_dim}
+                    if name in OF_KEYS:
+                        even = max(head_dim, value_dim) // 2 * 2
+                        shape = {'head_dim': even, 'value_dim': min(head_dim, value_dim, even), 'values': 'keys'}
+                    yield target, name, dict(spec, dtype=dtype, shape=shape)
 
 
 def hostile(folder, suite, name, spec):
@@ -599,8 +611,8 @@ def main():
                        {'similarity': {'linear': {'features': feature}}, 'algorithm': form}, eps)
     suite.case('zero_rows-l2norm', zero_rows, suite, {'similarity': 'softmax', 'prepare': ['l2norm']}, 0)
     for target, name, spec in fenced():
-        suite.case('fences-%s-%s-%dx%d-%s' % (target, name, *spec['shape'].values(), spec['dtype']), fences, suite, spec,
-                   target)
+        sizes = spec['shape']['head_dim'], spec['shape']['value_dim']
+        suite.case('fences-%s-%s-%dx%d-%s' % (target, name, *sizes, spec['dtype']), fences, suite, spec, target)
     for name, spec in HOSTILE.items():
         suite.case('hostile-' + name, hostile, suite, name, spec)
     for name in STORED:

@@ -2,7 +2,7 @@
    The comments at the beginning of the file have the settings:
    - `# pass: simplify stabilise`: the passes
    - `# tile: 16 12 48`: queries, keys, and (optional) queries that share keys
-   - `# block: 16`, `# target: generic`, `# form: quadratic` or `few`
+   - `# block: 16`, `# target: generic`, `# form: quadratic`, `few` or `heads`
    - `# units: matrix`: the target with matrix units; otherwise programs of bf16 use the target that multiplies bf16
    - `# program: gradients`: the graph is one of gradients
    The interpreter must give the same value before and after, and the printed program must read back. If `differentiate`
@@ -113,6 +113,7 @@ static const char *evaluate_with(struct arena *arena, const struct either *p, co
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
         const struct module *m = p->loops ? p->loops->module : p->graph->module;
         if (a && a->kind == ARRAY_OUTPUT) *count += elements(m, a->rank, a->axes, size);
+        if (a ? a->within.of != NULL : v->within.of != NULL) continue; /* it has the numbers of another input */
         if (a && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM))
             in[given++] = random_tensor(arena, a->name, elements(m, a->rank, a->axes, size));
         if (v && (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM))
@@ -186,19 +187,51 @@ static const char *compare_gradients(struct arena *arena, const struct either *b
     return NULL;
 }
 
-/* Checks that `after` has the same value as `before`. `few`: only on problems with few queries. Returns NULL, or a
-   description of the difference. */
-static const char *compare(struct arena *arena, const struct either *before, const struct either *after, bool few)
+/* Returns `count` numbers [batch, kv_heads, a, b, …] as [batch, kv_heads, b, a, …]. */
+static double *exchanged(struct arena *arena, const double *data, int64_t count, const struct problem_size *s,
+                         int64_t a, int64_t b)
+{
+    const int64_t outer = s->batch * s->kv_heads, row = count / (outer * a * b);
+    double *made = arena_alloc(arena, (size_t)count * sizeof *made);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t x = 0; x < a; x++)
+            for (int64_t y = 0; y < b; y++)
+                memcpy(made + ((o * b + y) * a + x) * row, data + ((o * a + x) * b + y) * row,
+                       (size_t)row * sizeof *made);
+    return made;
+}
+
+/* Evaluates a program in which query heads and queries have each other's place. */
+static const char *evaluate_swapped(struct arena *arena, const struct either *p, const struct problem_size *s,
+                                    double **out, int64_t *count)
+{
+    const struct problem_size size = {s->batch, s->kv_heads, s->n_q, s->members, s->n_k};
+    int64_t row = 0;
+    for (int v = 0; p->graph && v < p->graph->values; v++)
+        if (p->graph->value[v].name && strcmp(p->graph->value[v].name, "q") == 0)
+            row = p->graph->module->axis[p->graph->value[v].axes[4]].extent;
+    const int64_t of_q = s->batch * s->kv_heads * s->members * s->n_q * row;
+    const struct tensor q = {"q", exchanged(arena, random_tensor(arena, "q", of_q).data, of_q, s, s->members, s->n_q)};
+    const char *wrong = evaluate_with(arena, p, &size, &q, 1, out, count);
+    if (!wrong) *out = exchanged(arena, *out, *count, s, s->n_q, s->members);
+    return wrong;
+}
+
+/* Checks that `after` has the same value as `before`. `of`: the program, which may be only for problems with few
+   queries. Returns NULL, or a description of the difference. */
+static const char *compare(struct arena *arena, const struct either *before, const struct either *after,
+                           const struct program *of)
 {
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
         const struct problem_size *s = &sizes[n];
-        if (few && !queries_are_few(s)) continue;
+        if (of->few && !queries_are_few(s)) continue;
         const char *at = arena_printf(arena, "with %lld queries and %lld keys", (long long)s->n_q, (long long)s->n_k);
         double *wanted, *got;
         int64_t count = 0, count_after = 0;
         const char *wrong = evaluate(arena, before, s, &wanted, &count);
         if (wrong) return arena_printf(arena, "before the passes, %s: %s", at, wrong);
-        wrong = evaluate(arena, after, s, &got, &count_after);
+        wrong = of->by_heads ? evaluate_swapped(arena, after, s, &got, &count_after)
+                             : evaluate(arena, after, s, &got, &count_after);
         if (wrong) return arena_printf(arena, "after the passes, %s: %s", at, wrong);
         if (count != count_after) return "the output has another shape after the passes";
         for (int64_t k = 0; k < count; k++)
@@ -272,15 +305,17 @@ static int run_file(struct arena *arena, const char *file)
                *target = directive(arena, text, "target");
     const char *block = directive(arena, text, "block"), *form = directive(arena, text, "form");
     struct spec spec = {.name = "test", .block = block ? strtoll(block, NULL, 10) : 0};
-    struct compilation c = {.spec = &spec,
-                            .program = {.kind = !names                              ? PROGRAM_FORWARD
-                                                : strstr(names, "differentiate")    ? PROGRAM_UNSAVED
-                                                : strstr(names, "expose_state")     ? PROGRAM_EXTEND
-                                                : directive(arena, text, "program") ? PROGRAM_GRADIENTS
-                                                                                    : PROGRAM_FORWARD,
-                                        .linear = !form || !(strstr(form, "quadratic") || strstr(form, "few")),
-                                        .few = form && strstr(form, "few")},
-                            .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
+    struct compilation c = {
+        .spec = &spec,
+        .program = {.kind = !names                              ? PROGRAM_FORWARD
+                            : strstr(names, "differentiate")    ? PROGRAM_UNSAVED
+                            : strstr(names, "expose_state")     ? PROGRAM_EXTEND
+                            : directive(arena, text, "program") ? PROGRAM_GRADIENTS
+                                                                : PROGRAM_FORWARD,
+                    .linear = !form || !(strstr(form, "quadratic") || strstr(form, "few") || strstr(form, "heads")),
+                    .few = form && strstr(form, "few"),
+                    .by_heads = form && strstr(form, "heads")},
+        .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     const struct module *m = before.graph ? before.graph->module : before.loops->module;
     const struct target *version[MAX_VERSIONS];
@@ -307,7 +342,7 @@ static int run_file(struct arena *arena, const char *file)
     if (!wrong && program_is_unsaved(&c.program))
         wrong = compare_gradients(arena, &before, &after);
     else if (!wrong)
-        wrong = compare(arena, &before, &after, c.program.few);
+        wrong = compare(arena, &before, &after, &c.program);
     fputs(out.data, stdout);
     text_free(&out);
     print_alone(&c);

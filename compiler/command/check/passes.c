@@ -221,6 +221,13 @@ static const char *hash_of(const struct either *p, bool linear, struct arena *ar
     return hash;
 }
 
+/* Whether the form "heads" has the arrays of the problem as they are. With more heads or queries it has the two
+   swapped, which only the compiled kernel is compared with. */
+static bool is_alone(const struct problem_size *size)
+{
+    return size->members == 1 && size->n_q == 1;
+}
+
 /* Returns the result of comparing a program, or the earlier result of a program with the same text. Returns NULL after
    a message. */
 static const struct judged *judge_once(struct checking_passes *x, const struct compilation *k, const struct pass *pass)
@@ -235,7 +242,8 @@ static const struct judged *judge_once(struct checking_passes *x, const struct c
     *j = (struct judged){.next = x->judged, .hash = hash};
     x->judged = j;
     for (int n = 0; n < c->of_passes && !wrong; n++)
-        if (!k->program.few || queries_are_few(&c->size[n])) wrong = judge(x, &program, k->program.linear, n, j);
+        if (k->program.by_heads ? is_alone(&c->size[n]) : !k->program.few || queries_are_few(&c->size[n]))
+            wrong = judge(x, &program, k->program.linear, n, j);
     if (wrong)
         complain(c->o, "%s: after pass '%s'%s%s: %s", c->p->spec->name, pass->name, x->of ? " of " : "",
                  x->of ? x->of : "", wrong);

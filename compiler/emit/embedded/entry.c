@@ -31,6 +31,9 @@ struct version {
 #if IN_ORDER
     int in_order; /* the tiles of a head add to shared sums, one tile after the other */
 #endif
+#if BY_HEADS
+    int by_heads; /* the query heads that share keys take the place of queries */
+#endif
 #if FAR_QUERIES
     int64_t apart; /* the distance between neighbouring queries of a task, in positions */
 #endif
@@ -66,6 +69,11 @@ INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
     return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
 }
 
+#if BY_HEADS
+/* MANY_HEADS selects heads in the lanes: at least MIN_HEADS query heads share keys. With several queries there must be
+   one key/value head, because heads_as_queries can give a key/value head and a query only one stride. */
+enum { MANY_HEADS = -1 };
+#endif
 /* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
    is small, the version has keys in the lanes. */
 static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
@@ -84,7 +92,26 @@ enum { MANY_ROWS = 1 << 30 };
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > MAX_FEW_QUERIES || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+#if BY_HEADS
+    if (p->heads / p->kv_heads >= MIN_HEADS && (p->n_q == 1 || p->kv_heads == 1)) return MANY_HEADS;
+#endif
     return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+#endif
+#if BY_HEADS
+/* Makes the query heads that share keys the queries of one head, and the queries the heads. */
+static void heads_as_queries(struct attn_problem *p)
+{
+    struct attn_strides *const strides[] = {&p->q, &p->out};
+    const int64_t members = p->heads / p->kv_heads;
+    for (size_t k = 0; k < sizeof strides / sizeof *strides; k++) {
+        const int64_t head = strides[k]->head;
+        strides[k]->head = p->n_q == 1 ? members * head : strides[k]->row;
+        strides[k]->row = head;
+    }
+    p->heads = p->kv_heads * p->n_q;
+    p->n_q = members;
 }
 
 #endif
@@ -166,6 +193,10 @@ static size_t max_bytes_a_thread(int64_t n_k)
 #if FEW
         const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+#if BY_HEADS
+        const struct version heads = version(from[k], MANY_HEADS, 0);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&heads) > bytes) bytes = bytes_a_thread(&heads);
+#endif
 #else
         const struct version v = version(from[k]);
 #endif
@@ -440,6 +471,9 @@ PARAM_ROW_VALUES
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+#endif
+#if BY_HEADS
+    if (this.by_heads) heads_as_queries(&call.p);
 #endif
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);
 }

@@ -121,6 +121,10 @@ static size_t bytes_of_prepared(void)
 #if FEW
         const struct version few = attending(from[k], 0, 0), v = attending(from[k], MANY_ROWS, 0);
         if (bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+#if BY_HEADS
+        const struct version heads = attending(from[k], MANY_HEADS, 0);
+        if (bytes_a_thread(&heads) > bytes) bytes = bytes_a_thread(&heads);
+#endif
 #else
         const struct version v = attending(from[k]);
 #endif
@@ -613,7 +617,13 @@ static int extend_some(struct call call, const struct version *extends, const st
 #endif
         if (!runs(&this)) return ATTN_EMACHINE;
 #endif
+#if BY_HEADS
+        struct call piece = call;
+        if (asked && this.by_heads) heads_as_queries(&piece.p);
+        const int error = asked ? run(&piece, &this, threads, workspace, bytes_a_thread(&this)) : 0;
+#else
         const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
+#endif
         if (error) return error;
         s.length += m;
         count_summed(extends, &s);

@@ -1,0 +1,104 @@
+/* Rearranges the program for calls with few queries, in which many query heads share a key/value head. These query
+   heads take the place of the queries: a tile has one query of several heads, so that one read of a key serves all of
+   them. The queries of a head take the place of the heads. The emitted code passes the sizes and the strides of q and
+   out accordingly; storage does not change. The pass swaps the two axes in all expressions, and in computed values that
+   have one of them. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+
+struct swap {
+    struct module *m;
+    int query, member;
+};
+
+static const struct expr *swapped(const struct swap *x, const struct expr *e)
+{
+    /* LO and HI do not occur in a graph; they stand for the index and the size of members until queries are replaced */
+    const struct {
+        enum expr_op from, to;
+        int of, by;
+    } step[] = {{EXPR_INDEX, EXPR_LO, x->member, x->member},   {EXPR_SIZE, EXPR_HI, x->member, x->member},
+                {EXPR_INDEX, EXPR_INDEX, x->query, x->member}, {EXPR_SIZE, EXPR_SIZE, x->query, x->member},
+                {EXPR_LO, EXPR_INDEX, x->member, x->query},    {EXPR_HI, EXPR_SIZE, x->member, x->query}};
+    for (size_t k = 0; e && k < sizeof step / sizeof *step; k++)
+        e = expr_replace(x->m, e, expr_leaf(x->m, step[k].from, step[k].of), expr_leaf(x->m, step[k].to, step[k].by));
+    return e;
+}
+
+static int position_of(const struct value *v, int axis)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (v->axes[k] == axis) return k;
+    return -1;
+}
+
+/* Whether a value of queries gets an axis of heads, too: it is computed for each lane, as in the quadratic form,
+   although it is the same for all. The emitter has no maps whose lanes are elements of a table. */
+static bool of_queries_alone(const struct swap *x, const struct value *v)
+{
+    return position_of(v, x->query) >= 0 && position_of(v, x->member) < 0;
+}
+
+/* Writes the new axes of the value to `to`, and returns how many there are. A value with both axes keeps its order of
+   storage, with heads before queries. */
+static int swapped_axes(const struct swap *x, const struct value *v, const int *axes, int *to)
+{
+    const bool both = position_of(v, x->query) >= 0 && position_of(v, x->member) >= 0;
+    int rank = 0;
+    for (int k = 0; k < v->rank; k++) {
+        if (axes[k] == x->query && of_queries_alone(x, v)) to[rank++] = x->member;
+        to[rank++] = axes[k] == x->member && !both ? x->query : axes[k];
+    }
+    return rank;
+}
+
+/* Rewrites the subscripts of a reference to a value that had these axes. */
+static void swap_subscripts(const struct swap *x, const struct value *of, struct ref *r)
+{
+    const struct ref old = *r;
+    const int query = position_of(of, x->query), member = position_of(of, x->member);
+    r->rank = 0;
+    for (int s = 0; s < old.rank; s++) {
+        if (s == query && member < 0) {
+            r->sub[r->rank++] = swapped(x, old.sub[s]);
+            r->sub[r->rank++] = expr_leaf(x->m, EXPR_INDEX, x->query);
+        } else
+            r->sub[r->rank++] = swapped(x, old.sub[query < 0 ? s : s == query ? member : s == member ? query : s]);
+    }
+}
+
+void pass_heads_as_queries(struct compilation *c)
+{
+    if (!c->program.by_heads) return;
+    struct graph *g = c->graph;
+    struct roles roles;
+    struct swap swap = {.m = g->module, .query = -1, .member = -1}, *x = &swap;
+    c->reason = roles_of(g, 0, &roles);
+    x->query = roles.lane;
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->m->axis[a].source == SIZE_MEMBERS) x->member = a;
+    if (!c->reason && (g->outputs > 1 || x->query < 0 || x->member < 0 || roles.stream < 0))
+        c->reason = "it does not sum over keys";
+    for (int v = 0; v < g->values && !c->reason; v++) {
+        const struct value *const value = &g->value[v];
+        const bool query = position_of(value, x->query) >= 0, member = position_of(value, x->member) >= 0;
+        if (value->op == GRAPH_INPUT && query != member)
+            c->reason = "an array has an axis of queries or of heads alone";
+        /* a parameter has no strides that could be exchanged */
+        if (value->op == GRAPH_PARAM && (query || member)) c->reason = "a parameter has an axis of queries or of heads";
+        if (value->integers) c->reason = "an array has integers of keys";
+        if (of_queries_alone(x, value) && value->rank == MAX_RANK) c->reason = "a value has too many axes";
+    }
+    if (c->reason) return;
+    const struct graph *const before = graph_copy(g);
+    for (int v = 0; v < g->values; v++) {
+        struct value *const value = &g->value[v];
+        const struct value *const old = &before->value[v];
+        value->rank = swapped_axes(x, old, old->axes, value->axes);
+        value->expr = swapped(x, value->expr);
+        value->where = swapped(x, value->where);
+        for (int k = 0; k < value->operands; k++)
+            swap_subscripts(x, &before->value[old->operand[k].of], &value->operand[k]);
+    }
+}
