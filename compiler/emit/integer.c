@@ -76,6 +76,8 @@ static void find_truncated(void *user, const char *key, const struct expression 
     bool *const found = user;
     (void)key;
     *found |= expr_has(e->value, EXPR_TRUNC);
+    for (int k = 0; k < e->elements; k++)
+        for (int n = 0; n < e->element[k].array->rank; n++) *found |= expr_has(e->element[k].sub[n], EXPR_TRUNC);
 }
 
 bool emit_truncates(const struct spec *spec)
@@ -286,7 +288,9 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     if (e->op == EXPR_DRAWN)
         return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e),
                             emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));
-    const char *part[3] = {"", "", ""}, *a, *b, *made = cancelled(x, e, inner);
+    if (e->op == EXPR_REAL) return emit_number(x, e->real, false);
+    const bool real = e->type == TYPE_REAL;
+    const char *part[3] = {"", "", ""}, *a, *b, *made = real ? NULL : cancelled(x, e, inner);
     if (made) return made;
     for (int k = 0; k < expr_arity(e->op); k++) part[k] = print_integer(x, e->arg[k], !stands_bare(e, k));
     a = part[0], b = part[1];
@@ -296,14 +300,21 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
         made = arena_printf(arena, "%s %s %s", a, expr_infix(e->op), b);
     else
         switch ((int)e->op) {
+        case EXPR_TRUNC: return arena_printf(arena, "truncated(%s)", a);
         case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
         case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
         case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, part[2]); break;
         case EXPR_MIN:
-        case EXPR_MAX: return extreme(x, e, a, b);
-        case EXPR_ABS: return arena_printf(arena, "(int64_t)llabs(%s)", a);
+        case EXPR_MAX:
+            if (!real) return extreme(x, e, a, b);
+            made = arena_printf(arena, "%s %s %s || %s != %s ? %s : %s", a, e->op == EXPR_MIN ? "<" : ">", b, a, a, a,
+                                b);
+            break;
+        case EXPR_ABS:
+            if (real) return arena_printf(arena, "fabs(%s)", a);
+            return arena_printf(arena, "(int64_t)llabs(%s)", a);
         case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
-        default: made = "0";
+        default: return arena_printf(arena, *b ? "%s(%s, %s)" : "%s(%s)", expr_c_function(e->op), a, b);
         }
     return inner ? arena_printf(arena, "(%s)", made) : made;
 }

@@ -519,13 +519,6 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
                              e.array->name);
             return nothing;
         }
-        if (expr_has_real(t.e)) {
-            expression_error(x->r, begin_of(x, at),
-                             "subscript %d of '%s' is computed from a real number, which is not "
-                             "compiled yet",
-                             k + 1, e.array->name);
-            return nothing;
-        }
         e.sub[k] = t.e->type == TYPE_BOOL ? expr_make(x->m, EXPR_SELECT, t.e, expr_int(x->m, 1), expr_int(x->m, 0))
                                           : t.e;
     }

@@ -21,12 +21,22 @@ static int64_t factor_of(const struct expr *e, int axis, bool *linear)
     }
 }
 
+/* Returns the sum of the factors of the indices of axes a and b in e, like factor_of. Two sides of a comparison with
+   equal sums, such as i + 1 <= j, depend on the indices only through their difference. */
+static int64_t linear_in(const struct expr *e, int a, int b, bool *linear)
+{
+    return factor_of(e, a, linear) + factor_of(e, b, linear);
+}
+
 /* Whether e depends on the indices of axes a and b only through their difference, as in (i - j) / 2. */
 static bool of_difference(const struct expr *e, int a, int b)
 {
     if (!(expr_axes(e) >> a & 1) && !(expr_axes(e) >> b & 1)) return true;
     bool linear = true;
-    if (factor_of(e, a, &linear) + factor_of(e, b, &linear) == 0 && linear) return true;
+    if (linear_in(e, a, b, &linear) == 0 && linear) return true;
+    const bool compares = e->op == EXPR_LT || e->op == EXPR_LE || e->op == EXPR_EQ || e->op == EXPR_NE;
+    linear = true;
+    if (compares && linear_in(e->arg[0], a, b, &linear) == linear_in(e->arg[1], a, b, &linear) && linear) return true;
     if (expr_arity(e->op) == 0) return false;
     for (int k = 0; k < expr_arity(e->op); k++)
         if (!of_difference(e->arg[k], a, b)) return false;
