@@ -351,7 +351,7 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
     }
     }
     struct expr e = {.op = op, .type = type, .arg = {a, b, c}};
-    if (constant(a) && (!b || constant(b)) && (!c || constant(c))) {
+    if (op != EXPR_RANDOM && constant(a) && (!b || constant(b)) && (!c || constant(c))) {
         bool by_zero = (op == EXPR_DIV || op == EXPR_MOD || op == EXPR_FLOORMOD) && type == TYPE_INT && b->integer == 0;
         if (!by_zero)
             return type == TYPE_REAL ? expr_real(m, expr_eval(&e, NULL)) : expr_int(m, expr_eval_int(&e, NULL));
@@ -600,7 +600,7 @@ const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *pro
 
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return op == EXPR_DRAWN || op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_MOD ||
-           op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
+    return op == EXPR_DRAWN || op == EXPR_RANDOM || op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID ||
+           op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
            (op == EXPR_SELECT && argument == 0);
 }

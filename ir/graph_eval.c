@@ -58,7 +58,7 @@ static bool next_point(struct evaluation *e, int rank, const int *axes)
 /* The offset of the element that r refers to at the current indices, or -1 if a subscript is out of range. */
 static int64_t offset(struct evaluation *e, const struct ref *r)
 {
-    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
+    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed};
     const struct value *v = &e->graph->value[r->of];
     int64_t at = 0;
     for (int k = 0; k < r->rank; k++) {
@@ -99,8 +99,12 @@ static void eval_map(struct evaluation *e, int number, double *out)
 {
     const struct value *v = &e->graph->value[number];
     double operand[MAX_OPERANDS] = {0};
-    const struct environment env = {
-        .operand = operand, .index = e->index, .size = e->size, .ids = &e->ids, .noise = e->noise};
+    const struct environment env = {.operand = operand,
+                                    .index = e->index,
+                                    .size = e->size,
+                                    .ids = &e->ids,
+                                    .seed = e->module->seed,
+                                    .noise = e->noise};
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
     bool straight[MAX_OPERANDS]; /* whether the operand's offset grows by step[k] for each index of the last axis */
@@ -162,7 +166,7 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
 {
     struct dense region = {0};
     int axes[MAX_AXES], rank = axes_of(expr_axes(where), axes);
-    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
+    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed};
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, region.stride);
     region.data = region.owned = allocate(e, count);
@@ -189,7 +193,7 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     operand = (struct dense){0};
     uint32_t bits = ref_axes(r);
     int axes[MAX_AXES], rank = axes_of(bits, axes);
-    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
+    const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed};
     bool inside_known = user->where && !(expr_axes(user->where) & ~bits);
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, operand.stride);

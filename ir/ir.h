@@ -162,6 +162,7 @@ struct module {
     int exprs;
     struct expr **table; /* the hash table of all expressions, with 4096 chains */
     struct draw *draws;
+    uint64_t seed; /* the key of EXPR_RANDOM in the interpreters; a kernel takes the seed of the call */
     struct id_name *id_names;
 };
 
@@ -204,6 +205,8 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
                               struct draw draw);
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among);
+/* The value of EXPR_RANDOM, which expr.def describes. (random.c) */
+int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
 /* Makes an EXPR_ID, EXPR_MIN_ID or EXPR_MAX_ID, which read an id parameter: an array of integers [batch, keys]. EXPR_ID
    reads the id of key x in batch b, and `to` is NULL. The other operations take the minimum or maximum over the keys
    from x up to, but without, `to`. (ids.c) */
@@ -248,6 +251,7 @@ struct environment {
     const int64_t *index;  /* index[a]: the current index of axis a; size, lo and hi have one element per axis, too */
     const int64_t *size, *lo, *hi;
     struct ids *ids; /* NULL: every id is 0 */
+    uint64_t seed;   /* the key of EXPR_RANDOM */
     uint64_t *noise; /* not NULL: every operation gets a rounding error from expr_noisy, with this generator state */
 };
 double expr_eval(const struct expr *e, const struct environment *env); /* float64; a comparison gives 0 or 1 */

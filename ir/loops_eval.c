@@ -72,8 +72,13 @@ static void fail_here(struct machine *e, const struct ref *r, const char *what)
 
 static struct environment environment(struct machine *e, const double *operand)
 {
-    return (struct environment){
-        .operand = operand, .index = e->index, .size = e->size, .lo = e->lo, .hi = e->hi, .ids = &e->ids};
+    return (struct environment){.operand = operand,
+                                .index = e->index,
+                                .size = e->size,
+                                .lo = e->lo,
+                                .hi = e->hi,
+                                .ids = &e->ids,
+                                .seed = e->module->seed};
 }
 
 /* ---- elements ---- */

@@ -34,6 +34,7 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     case EXPR_LO:
     case EXPR_HI:
     case EXPR_DRAWN:
+    case EXPR_RANDOM:
     case EXPR_ID:
     case EXPR_MIN_ID:
     case EXPR_MAX_ID: return false;

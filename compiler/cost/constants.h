@@ -10,6 +10,9 @@ static const double PRODUCT_COST = 2;
 static const double MAP_COST = 3;
 /* One function of a map, such as exp, for one element. Functions are polynomials. */
 static const double FUNCTION_COST = 20;
+/* A random number. By a count of instructions, not a measurement: one block of Philox takes 120 vector instructions and
+   has four numbers for each 32-bit lane, and a core completes two such instructions in a cycle. */
+static const double RANDOM_COST = 60;
 /* Adding the sums of one chunk to the state, for each element of the state. Five numbers are read or written. */
 static const double FOLD_COST = 8;
 /* Only for a state that covers the last n chunks instead of all earlier chunks: summing these n chunks again, for each

@@ -81,6 +81,8 @@ struct rates {
 /* Rates of a core per cycle if the machine was not measured. They follow from the target's row in the table of targets,
    and from assumptions that are typical of servers (constants.h). Rate 0 of matrix units: there are none. */
 double nominal_peak(const struct target *t, enum dtype dtype);
+/* The cycles that such a core takes for a random number of dropout. */
+double random_cycles(const struct target *t, enum dtype dtype);
 struct rates nominal_rates(const struct target *t, enum dtype dtype);
 /* Returns the name of the fastest instructions that the products of the parts use, such as "AVX2" or "AMX". Also tells
    in *on_units whether some products are on matrix units. */

@@ -20,10 +20,16 @@ struct rates nominal_rates(const struct target *t, enum dtype dtype)
 
 static double map_cost(const struct expr *e)
 {
-    if (e->type != TYPE_REAL || expr_arity(e->op) == 0) return 0;
+    if (e->type != TYPE_REAL) return expr_has(e, EXPR_RANDOM) ? RANDOM_COST : 0;
+    if (expr_arity(e->op) == 0) return 0;
     double cost = expr_effort(e->op) == EFFORT_FUNCTION ? FUNCTION_COST : MAP_COST;
     for (int k = 0; k < expr_arity(e->op); k++) cost += map_cost(e->arg[k]);
     return cost;
+}
+
+double random_cycles(const struct target *t, enum dtype dtype)
+{
+    return RANDOM_COST / nominal_peak(t, dtype);
 }
 
 /* Returns the work of a value for one point of the run-time axes of the value and its operands. Sets *query and *key to

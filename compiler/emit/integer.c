@@ -111,7 +111,8 @@ enum { MAX_CANCELLED = 1 << 30 }; /* sums with larger constants are not simplifi
    would not change the value. */
 static bool stands_bare(const struct expr *e, int k)
 {
-    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD;
+    bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD ||
+                e->op == EXPR_RANDOM;
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
@@ -314,6 +315,8 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
             if (real) return arena_printf(arena, "fabs(%s)", a);
             return arena_printf(arena, "(int64_t)llabs(%s)", a);
         case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
+        case EXPR_RANDOM:
+            return arena_printf(arena, "random_word_%s(call->p.seed, %s, %s, %s)", x->suffix, a, b, part[2]);
         default: return arena_printf(arena, *b ? "%s(%s, %s)" : "%s(%s)", expr_c_function(e->op), a, b);
         }
     return inner ? arena_printf(arena, "(%s)", made) : made;

@@ -51,6 +51,7 @@ static const char *type_name(const struct nest *n, const struct term *t)
     const char *suffix = n->x->suffix;
     switch (t->kind) {
     case KIND_INT: return t->vector ? scalar_format(n, "ints_%s", suffix) : "int64_t";
+    case KIND_WORD: return scalar_format(n, "words_%s", suffix);
     case KIND_BOOL: return t->vector ? scalar_format(n, t->narrow ? "mask_%s" : "ints_%s", suffix) : "int";
     case KIND_REAL: return t->vector ? scalar_format(n, "vec_%s", suffix) : n->x->real;
     case KIND_DOUBLE: return t->vector ? scalar_format(n, "wide_%s", suffix) : "double";
@@ -135,6 +136,9 @@ static struct term as_double(struct nest *n, struct term t)
 static struct term as_int(struct nest *n, struct term t)
 {
     if (t.kind == KIND_INT) return t;
+    if (t.kind == KIND_WORD)
+        return (struct term){scalar_format(n, "__builtin_convertvector(%s, ints_%s)", t.c, n->x->suffix), KIND_INT,
+                             true, false};
     if (!t.vector)
         return (struct term){scalar_format(n, "(int64_t)%s", scalar_wrapped(n, t.c)), KIND_INT, false, false};
     if (t.narrow)
@@ -326,12 +330,23 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     return ints_of(name);
 }
 
+/* Returns whether e compares random numbers of 32 bits with a constant of 32 bits. */
+static bool compares_words(const struct expr *e)
+{
+    return e->op == EXPR_LT && e->arg[0]->op == EXPR_RANDOM && e->arg[1]->op == EXPR_INT && e->arg[1]->integer >= 0 &&
+           e->arg[1]->integer <= UINT32_MAX;
+}
+
 /* Returns the term of a comparison, with one result per lane. Real expressions over indices only are compared as
    doubles, and all other real expressions in the kernel's type. */
 static struct term comparison(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a, b;
     bool narrow = false;
+    if (compares_words(e))
+        return (struct term){scalar_format(n, "words_below_%s(%s, UINT32_C(%lld))", n->x->suffix,
+                                           scalar_term(n, e->arg[0], level).c, (long long)e->arg[1]->integer),
+                             KIND_BOOL, true, true};
     if (compares_reals(e) && !expr_has(e, EXPR_OPERAND)) {
         a = wide_term(n, e->arg[0], level);
         b = wide_term(n, e->arg[1], level);
@@ -429,6 +444,51 @@ static struct term truncated(struct nest *n, const struct expr *e, enum level le
     return ints_of(whole);
 }
 
+/* ---- random numbers: calls of the functions in embedded/random.c ---- */
+
+/* Declares a variable with the value of e for each lane, and returns its name. */
+static const char *lanes_of(struct nest *n, const struct expr *e, enum level level, const char *name)
+{
+    const struct term t = as_int(n, scalar_term(n, e, level));
+    scalar_line(n, level, scalar_format(n, "const ints_%s %s = %s;", n->x->suffix, name, scalar_as_vector(n, t)));
+    return name;
+}
+
+/* Returns the term of EXPR_RANDOM for x, y and z. One block of Philox has the numbers of four neighbouring y, so the C
+   keeps the blocks that it computed last, in the variable `last`:
+   - If x differs by lane, and y by row, the words of a block are for four rows.
+   - If y is the lane, a block has the numbers of four lanes, and blocks for all lanes those of four rows.
+   - Otherwise each lane computes its own block. */
+static struct term random_term(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *const x = n->x;
+    const struct expr *const *arg = e->arg;
+    const char *const s = x->suffix, *made;
+    const int number = x->temporaries++;
+    const bool z_varies = scalar_depends(n, arg[2], n->lane),
+               by_y = !z_varies && !scalar_depends(n, arg[1], n->lane) && !on_rows(n, arg[0]) && !on_rows(n, arg[2]),
+               by_x = !z_varies && !scalar_depends(n, arg[0], n->lane) &&
+                      arg[1] == expr_leaf(x->m, EXPR_INDEX, n->lane) && !emit_apart(x, n->lane);
+    scalar_line(
+        n, LEVEL_UNIFORM,
+        scalar_format(n, "const struct random_keys_%s keys_%d = random_keys_of_%s(call->p.seed);", s, number, s));
+    if (by_y || by_x)
+        scalar_line(n, LEVEL_LANE, scalar_format(n, "struct random_%s last_%d = {.first = INT64_MIN};", s, number));
+    if (by_y)
+        made = scalar_format(n, "random_at_y_%s(&last_%d, &keys_%d, &%s, %s, %s)", s, number, number,
+                             lanes_of(n, arg[0], LEVEL_LANE, scalar_format(n, "x_%d", number)), emit_integer(x, arg[1]),
+                             emit_integer(x, arg[2]));
+    else if (by_x)
+        made = scalar_format(n, "random_at_x_%s(&last_%d, &keys_%d, %s, %s, %s)", s, number, number,
+                             emit_integer(x, arg[0]), emit_integer(x, arg[1]), emit_integer(x, arg[2]));
+    else {
+        const char *lanes[3];
+        for (int k = 0; k < 3; k++) lanes[k] = lanes_of(n, arg[k], level, scalar_format(n, "%c_%d", "xyz"[k], number));
+        made = scalar_format(n, "random_of_lanes_%s(&keys_%d, &%s, &%s, &%s)", s, number, lanes[0], lanes[1], lanes[2]);
+    }
+    return (struct term){made, KIND_WORD, true, false};
+}
+
 static struct term integer_term(struct nest *n, const struct expr *e, enum level level)
 {
     if (n->lane < 0 || !scalar_depends(n, e, n->lane)) return shared_integer(n, e, level);
@@ -444,6 +504,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
         return (struct term){scalar_format(n, "~%s", scalar_wrapped(n, a.c)), KIND_BOOL, true, a.narrow};
     }
     case EXPR_DRAWN: return drawn(n, e, level);
+    case EXPR_RANDOM: return random_term(n, e, level);
     case EXPR_SELECT: return select_integer(n, e, level);
     default: return arithmetic(n, e, level);
     }

@@ -5,7 +5,7 @@
 #include "emit.h"
 #include "printer.h"
 
-enum kind { KIND_INT, KIND_BOOL, KIND_REAL, KIND_DOUBLE };
+enum kind { KIND_INT, KIND_WORD, KIND_BOOL, KIND_REAL, KIND_DOUBLE };
 /* The depth at which an expression is computed in the nest of loops that a MAP becomes:
    - UNIFORM: before all loops, because the expression is loop-invariant
    - LANE: in the loop over the vectors of lanes, because the expression depends on the lanes only
@@ -14,6 +14,7 @@ enum level { LEVEL_UNIFORM, LEVEL_LANE, LEVEL_ROW };
 
 /* A term is a C expression and its type. If `vector` is set, the term has one element per lane, and its C type is:
    - INT: ints
+   - WORD: words, 32-bit numbers without sign; it is always a vector
    - BOOL: mask if `narrow` is set, otherwise ints
    - REAL: vec
    - DOUBLE: wide */

@@ -1,17 +1,19 @@
 /* This file prints the vector functions and products that the code for one target uses. They come from the templates
-   vector.c, product.c and matrix.c in emit/embedded/, whose names are replaced for the target and the kernel. */
+   vector.c, random.c, product.c and matrix.c in emit/embedded/, whose names are replaced for the target and the kernel.
+ */
 #include "definitions.h"
 #include "printer.h"
 #include "../target/target.h"
 
 #include <string.h>
 
-extern const char kernel_vector[], kernel_product[],
-    kernel_matrix[]; /* emit/embedded/vector.c, emit/embedded/product.c, emit/embedded/matrix.c */
+/* vector.c, random.c, product.c and matrix.c in emit/embedded/ */
+extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_matrix[];
 
 /* The orders of elements that `elements` returns. For 4 lanes and half = 1, SWAPPED is 1, 0, 3, 2, UPPER is 0, 4, 2, 6
-   and LOWER is 1, 5, 3, 7. INTERLEAVED alternates the 16-bit elements of two vectors. */
-enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED };
+   and LOWER is 1, 5, 3, 7. INTERLEAVED alternates the 16-bit elements of two vectors. ZIP_LOW alternates the lower
+   halves of two vectors, 0, 4, 1, 5, and ZIP_HIGH the upper halves, 2, 6, 3, 7. */
+enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED, ZIP_LOW, ZIP_HIGH };
 
 /* Returns the list of indices for a shuffle of two vectors. Indices from `lanes` on select from the second vector. */
 static const char *elements(struct arena *arena, int lanes, enum order order, int half)
@@ -24,6 +26,8 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
         case SWAPPED: element = k ^ half; break;
         case UPPER: element = k & half ? lanes + k - half : k; break;
         case LOWER: element = k & half ? lanes + k : k + half; break;
+        case ZIP_LOW: element = k / 2 + k % 2 * lanes; break;
+        case ZIP_HIGH: element = lanes / 2 + k / 2 + k % 2 * lanes; break;
         case INTERLEAVED: element = (lanes + k) << 16 | k; break; /* two indices, of 16 bits each */
         }
         text_add(&list, "%s%d", k ? ", " : "", element);
@@ -93,6 +97,8 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "SOME", 16);               /* rows prefetched at once: a core can have that many misses */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
+    template_set(x, "ZIP_LOW", elements(x->arena, e->lanes, ZIP_LOW, 0));
+    template_set(x, "ZIP_HIGH", elements(x->arena, e->lanes, ZIP_HIGH, 0));
     for (int half = 1; half < e->lanes; half *= 2) {
         template_set(x, arena_printf(x->arena, "SWAPPED_%d", half), elements(x->arena, e->lanes, SWAPPED, half));
         template_set(x, arena_printf(x->arena, "UPPER_%d", half), elements(x->arena, e->lanes, UPPER, half));
@@ -179,6 +185,7 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
             "1, some, from + r * a_row, a_row, a_step, b + t * b_step + IN_PER_REAL x, b_step, c + r * c_row + x, "
             "c_row, now BY_ARGUMENT, f COMPENSATION_OF_ROW NOT_EARLY");
         if (!paired) pieces_add(all, template_fill(&x, kernel_vector), false);
+        if (!paired) pieces_add(all, template_fill(&x, kernel_random), false);
         pieces_add(all, template_fill(&x, kernel_product), false);
         if (paired && target_has(e->c->target, TARGET_MATRIX_UNITS))
             pieces_add(all, template_fill(&x, kernel_matrix), false);

@@ -1,6 +1,7 @@
 /* Tests the interpreters. Values of graphs are compared with numbers that were computed by hand or by plain C. Values
    of loops are compared with those of the graph that they implement. */
 #include "../../ir/ir.h"
+#include "../../runtime/attnrt.h"
 #include "suite.h"
 
 #include <math.h>
@@ -330,6 +331,34 @@ static void extremes_keep_nan(void)
     arena_free(arena);
 }
 
+/* Random numbers are the words of attn_philox, and no expression of them is folded to a constant. */
+static void random_numbers(void)
+{
+    struct arena *arena = arena_new();
+    struct module *m = module_new(arena, "x", DTYPE_F32);
+    const int64_t at[][3] = {{0, 0, 0}, {-1, 7, INT64_C(0x500000003)}, {INT64_C(0x100000002), 1 << 30, -1}};
+    m->seed = UINT64_C(0xfedcba9876543210);
+    for (int k = 0; k < 3; k++) {
+        const struct expr *e = expr_make(m, EXPR_RANDOM, expr_int(m, at[k][0]), expr_int(m, at[k][1]),
+                                         expr_int(m, at[k][2]));
+        const uint32_t counter[4] = {(uint32_t)at[k][0], (uint32_t)(at[k][1] / 4), (uint32_t)at[k][2],
+                                     (uint32_t)((uint64_t)at[k][2] >> 32)},
+                       key[2] = {(uint32_t)m->seed, (uint32_t)(m->seed >> 32)};
+        uint32_t word[4];
+        attn_philox(counter, key, word);
+        CU_ASSERT_EQUAL(e->op, EXPR_RANDOM);
+        CU_ASSERT_EQUAL(expr_eval_int(e, &(struct environment){.seed = m->seed}), (int64_t)word[at[k][1] % 4]);
+    }
+    const char *text = "graph x f32\naxis i n_q\n%0 = map [i] select(lt(random(i, add(i, 1), 3), 7), 0.0, 1.0)\n"
+                       "output %0\n";
+    struct graph *g = graph_parse(arena, text, diagnostics_new(arena, "test", text, strlen(text)));
+    struct text again = {0};
+    graph_print(g, &again);
+    CU_ASSERT_STRING_EQUAL(again.data, text);
+    text_free(&again);
+    arena_free(arena);
+}
+
 /* ---- errors that the loops' interpreter finds ---- */
 
 static void tiling_bugs_are_found(void)
@@ -400,6 +429,7 @@ int main(void)
         {"tiled softmax is the graph", tiled_softmax_is_the_graph},
         {"products have regions", products_have_regions},
         {"extremes keep NaN", extremes_keep_nan},
+        {"random numbers", random_numbers},
         {"tiling bugs are found", tiling_bugs_are_found},
         {"tiles forget", tiles_forget},
     };

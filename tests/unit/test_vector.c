@@ -1,5 +1,6 @@
-/* Compares the functions of compiler/emit/embedded/vector.c and product.c, which every kernel contains, with those of
-   the C library. The build defines the type and the width of vectors: LANES, F64, F16 and features of the processor. */
+/* Compares the functions of compiler/emit/embedded/vector.c, random.c and product.c, which every kernel contains, with
+   those of the C library. The build defines the type and the width of vectors: LANES, F64, F16 and features of the
+   processor. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -133,6 +134,8 @@
 #define LOWER_1 1, 3
 #elif LANES == 4
 #define IOTA 0, 1, 2, 3
+#define ZIP_LOW 0, 4, 1, 5
+#define ZIP_HIGH 2, 6, 3, 7
 #define SWAPPED_1 1, 0, 3, 2
 #define SWAPPED_2 2, 3, 0, 1
 #define UPPER_1 0, 4, 2, 6
@@ -141,6 +144,8 @@
 #define LOWER_2 2, 3, 6, 7
 #elif LANES == 8
 #define IOTA 0, 1, 2, 3, 4, 5, 6, 7
+#define ZIP_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #define SWAPPED_1 1, 0, 3, 2, 5, 4, 7, 6
 #define SWAPPED_2 2, 3, 0, 1, 6, 7, 4, 5
 #define SWAPPED_4 4, 5, 6, 7, 0, 1, 2, 3
@@ -152,6 +157,8 @@
 #define LOWER_4 4, 5, 6, 7, 12, 13, 14, 15
 #elif LANES == 16
 #define IOTA 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#define ZIP_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #define SWAPPED_1 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
 #define SWAPPED_2 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
 #define SWAPPED_4 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11
@@ -185,6 +192,8 @@ INLINE int64_t truncated(double x)
 }
 
 #include "compiler/emit/embedded/vector.c"
+
+#include "compiler/emit/embedded/random.c"
 
 #include "compiler/emit/embedded/product.c"
 
@@ -617,6 +626,40 @@ static bool runs_here(void)
     return true;
 }
 
+/* The numbers of embedded/random.c are those of attn_philox, in every order in which code reads them: for four y, for
+   four x, from any y, and with counters whose lower and upper halves are all in use. */
+static void random_numbers(void)
+{
+    static const uint64_t seeds[] = {0, 1, UINT64_C(0xfedcba9876543210)};
+    static const int64_t first[] = {-3, 0, INT64_C(0x7ffffffffe)}, of[] = {0, INT64_C(0x5f0f0f0f1e1e1e1e)};
+    for (int s = 0; s < 3; s++)
+        for (int f = 0; f < 3; f++)
+            for (int z = 0; z < 2; z++) {
+                const struct random_keys_T keys = random_keys_of_T(seeds[s]);
+                const ints_T x = lane_T * 3 + first[f], high = (ints_T){0} + of[z];
+                struct random_T last = {.first = INT64_MIN}, rows = {.first = INT64_MIN};
+                for (int64_t y = 2; y < 11; y++) {
+                    const words_T made = random_at_y_T(&last, &keys, &x, y, of[z]);
+                    const ints_T at = lane_T + y;
+                    const words_T apart = random_of_lanes_T(&keys, &x, &at, &high);
+                    const mask_T below = words_below_T(made, 0x80000001);
+                    for (int k = 0; k < LANES; k++) {
+                        const int64_t wanted = random_word_T(seeds[s], x[k], y, of[z]);
+                        CU_ASSERT_EQUAL((int64_t)made[k], wanted);
+                        CU_ASSERT_EQUAL((int64_t)apart[k], random_word_T(seeds[s], x[k], at[k], of[z]));
+                        CU_ASSERT_EQUAL(below[k] != 0, wanted < 0x80000001);
+                    }
+                }
+                for (int64_t y = 0; y < 8; y += 3) /* y is a multiple of 4, or not */
+                    for (int64_t row = first[f]; row < first[f] + 7; row++) {
+                        if (row == first[f]) rows.first = INT64_MIN;
+                        const words_T made = random_at_x_T(&rows, &keys, row, y, of[z]);
+                        for (int k = 0; k < LANES; k++)
+                            CU_ASSERT_EQUAL((int64_t)made[k], random_word_T(seeds[s], row, y + k, of[z]));
+                    }
+            }
+}
+
 int main(void)
 {
     static const struct unit_test tests[] = {{"vector/elementary", elementary},
@@ -624,6 +667,7 @@ int main(void)
                                              {"vector/far_angles", far_angles},
                                              {"vector/without_fractions", without_fractions},
                                              {"vector/choices", choices},
+                                             {"vector/random_numbers", random_numbers},
 #if !F64
                                              {"vector/widening", widening},
                                              {"vector/narrowing", narrowing},

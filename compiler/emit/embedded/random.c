@@ -1,0 +1,177 @@
+/* Template of the random numbers of one target, which attnc fills in as it fills in vector.c. tests/unit/test_vector.c
+   compiles it as it stands. A number is a word of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+   1, 2, 3", SC 2011): word y mod 4 of the block with the counter (x, y / 4, z mod 2^32, z / 2^32). The key is the seed
+   of the call. A block has the words of four neighbouring y, so every block is computed once for all four. */
+
+/* words_T has a 32-bit number for each lane. word_pairs_T has the same bits as 64-bit numbers, one for two lanes. */
+typedef uint32_t words_T __attribute__((vector_size(4 * LANES)));
+typedef uint64_t word_pairs_T __attribute__((vector_size(4 * LANES)));
+
+/* The keys of the ten rounds. A round has two keys of 32 bits. */
+struct random_keys_T {
+    uint64_t key[20];
+};
+INLINE struct random_keys_T random_keys_of_T(uint64_t seed)
+{
+    struct random_keys_T keys;
+    uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        keys.key[2 * round] = low;
+        keys.key[2 * round + 1] = high;
+        low += UINT32_C(0x9E3779B9);
+        high += UINT32_C(0xBB67AE85);
+    }
+    return keys;
+}
+
+/* Returns the products of m and the lower halves of a. GCC does not find the instruction for that. */
+TARGET INLINE word_pairs_T multiply_low_T(word_pairs_T a, uint32_t m)
+{
+#if LANES > 2 && AVX
+#if MATRIX_UNITS
+#ifdef ATTN_EMULATE_TILES
+    return (a & UINT32_MAX) * m;
+#else
+    word_pairs_T made;
+    __asm__("vpmuludq %2, %1, %0" : "=v"(made) : "v"(a), "v"((word_pairs_T){0} + m));
+    return made;
+#endif
+#else
+    word_pairs_T made;
+    __asm__("vpmuludq %2, %1, %0" : "=v"(made) : "v"(a), "v"((word_pairs_T){0} + m));
+    return made;
+#endif
+#elif LANES > 2
+#ifdef __x86_64__
+    __asm__("pmuludq %1, %0" : "+x"(a) : "x"((word_pairs_T){0} + m));
+    return a;
+#else
+    return (a & UINT32_MAX) * m;
+#endif
+#else
+    return (a & UINT32_MAX) * m;
+#endif
+}
+
+/* Computes one block for each lane. c[k] has word k of the counters, and gets word k of the blocks. Even and odd lanes
+   are computed apart, as 64-bit numbers whose upper halves are ignored. */
+TARGET APART void philox_T(const struct random_keys_T *keys, words_T c[4])
+{
+    word_pairs_T even[4], odd[4];
+    for (int k = 0; k < 4; k++) {
+        even[k] = (word_pairs_T)c[k];
+        odd[k] = even[k] >> 32;
+    }
+    UNROLL for (int round = 0; round < 10; round++) {
+        const uint64_t low = keys->key[2 * round], high = keys->key[2 * round + 1];
+        const word_pairs_T a = multiply_low_T(even[0], UINT32_C(0xD2511F53)),
+            b = multiply_low_T(even[2], UINT32_C(0xCD9E8D57)), p = multiply_low_T(odd[0], UINT32_C(0xD2511F53)),
+            q = multiply_low_T(odd[2], UINT32_C(0xCD9E8D57));
+        even[0] = (b >> 32) ^ even[1] ^ low;
+        odd[0] = (q >> 32) ^ odd[1] ^ low;
+        even[2] = (a >> 32) ^ even[3] ^ high;
+        odd[2] = (p >> 32) ^ odd[3] ^ high;
+        even[1] = b;
+        odd[1] = q;
+        even[3] = a;
+        odd[3] = p;
+    }
+    for (int k = 0; k < 4; k++) c[k] = (words_T)((even[k] & UINT32_MAX) | odd[k] << 32);
+}
+
+/* Blocks that were computed last: for four neighbouring y, or for four neighbouring x. */
+struct random_T {
+    int64_t first, z; /* four y: y / 4; four x: the first x, and z */
+    words_T word[4];  /* for each of the four y or x, a number for each lane */
+};
+
+/* Returns a number for each lane k: that of (*x)[k], y and z. x and z must not change while `last` is in use. */
+TARGET INLINE words_T random_at_y_T(struct random_T *last, const struct random_keys_T *keys, const ints_T *x, int64_t y,
+    int64_t z)
+{
+    if (y >> 2 != last->first) {
+        last->first = y >> 2;
+        last->word[0] = __builtin_convertvector(*x, words_T);
+        last->word[1] = (words_T){0} + (uint32_t)(y >> 2);
+        last->word[2] = (words_T){0} + (uint32_t)z;
+        last->word[3] = (words_T){0} + (uint32_t)((uint64_t)z >> 32);
+        philox_T(keys, last->word);
+    }
+    return last->word[y & 3];
+}
+
+/* Returns a number for each lane k: that of (*x)[k], (*y)[k] and (*z)[k]. Each lane computes its own block. */
+TARGET INLINE words_T random_of_lanes_T(const struct random_keys_T *keys, const ints_T *x, const ints_T *y,
+    const ints_T *z)
+{
+    words_T c[4] = {__builtin_convertvector(*x, words_T), __builtin_convertvector(*y >> 2, words_T),
+        __builtin_convertvector(*z, words_T), __builtin_convertvector(*z >> 32, words_T)};
+    const words_T n = __builtin_convertvector(*y, words_T) & 3;
+    philox_T(keys, c);
+    words_T made = {0};
+    for (uint32_t k = 0; k < 4; k++) made |= c[k] & (words_T)(n == k);
+    return made;
+}
+
+/* Computes the numbers for x, …, x + 3, and in each lane k for y + k. If y is a multiple of 4, the LANES blocks that
+   one call of philox_T computes are those of four x, in groups of LANES / 4. */
+TARGET APART void random_of_four_T(struct random_T *last, const struct random_keys_T *keys, int64_t x, int64_t y)
+{
+    const ints_T at = lane_T + y, of = (ints_T){0} + last->z;
+    last->first = x;
+#if LANES > 2
+    if (y % 4 == 0) {
+        const words_T lane = __builtin_convertvector(lane_T, words_T);
+        words_T *const w = last->word;
+        w[0] = (uint32_t)x + lane / (LANES / 4);
+        w[1] = (uint32_t)(y >> 2) + lane % (LANES / 4);
+        w[2] = __builtin_convertvector(of, words_T);
+        w[3] = __builtin_convertvector(of >> 32, words_T);
+        philox_T(keys, w);
+        /* word k of block n becomes element 4 n + k */
+        const words_T a = __builtin_shufflevector(w[0], w[2], ZIP_LOW),
+            b = __builtin_shufflevector(w[0], w[2], ZIP_HIGH), c = __builtin_shufflevector(w[1], w[3], ZIP_LOW),
+            d = __builtin_shufflevector(w[1], w[3], ZIP_HIGH);
+        w[0] = __builtin_shufflevector(a, c, ZIP_LOW);
+        w[1] = __builtin_shufflevector(a, c, ZIP_HIGH);
+        w[2] = __builtin_shufflevector(b, d, ZIP_LOW);
+        w[3] = __builtin_shufflevector(b, d, ZIP_HIGH);
+        return;
+    }
+#endif
+    for (int k = 0; k < 4; k++) {
+        const ints_T row = (ints_T){0} + (x + k);
+        last->word[k] = random_of_lanes_T(keys, &row, &at, &of);
+    }
+}
+
+/* Returns a number for each lane k: that of x, y + k and z. y must not change while `last` is in use. */
+TARGET INLINE words_T random_at_x_T(struct random_T *last, const struct random_keys_T *keys, int64_t x, int64_t y,
+    int64_t z)
+{
+    if ((uint64_t)x - (uint64_t)last->first > 3 || z != last->z) {
+        last->z = z;
+        random_of_four_T(last, keys, x, y);
+    }
+    return last->word[x - last->first];
+}
+
+/* Returns one number. */
+INLINE int64_t random_word_T(uint64_t seed, int64_t x, int64_t y, int64_t z)
+{
+    const uint32_t counter[4] = {(uint32_t)x, (uint32_t)(y >> 2), (uint32_t)z, (uint32_t)((uint64_t)z >> 32)},
+        key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    uint32_t word[4];
+    attn_philox(counter, key, word);
+    return word[y & 3];
+}
+
+/* Returns the lanes in which the number is below `limit`. */
+TARGET INLINE mask_T words_below_T(words_T x, uint32_t limit)
+{
+#if F64
+    return __builtin_convertvector(x < limit, mask_T);
+#else
+    return (mask_T)(x < limit);
+#endif
+}
