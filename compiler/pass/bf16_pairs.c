@@ -47,31 +47,37 @@ static bool stored_along(const struct loops *l, const struct ref *r, int axis)
     return a->kind == ARRAY_INPUT && a->dtype == DTYPE_BF16 && ref_axis(r, r->rank - 1) == axis;
 }
 
-/* Whether e, an expression of statement s, is never negative. If `self` is not NULL, the element `self` is assumed not
-   to be negative. */
-static bool never_negative(const struct stmt *s, const struct expr *e, const struct ref *self)
+static bool holds_weights(const struct stmt *body, const struct stmt *end, const struct ref *tile);
+
+/* Whether e, an expression of statement s, is never negative, given that the element `self` is not negative. `self` may
+   be NULL. Other operands are tiles that the statements from `body` to s write; NULL: nothing is known of them. */
+static bool never_negative(const struct stmt *body, const struct stmt *s, const struct expr *e, const struct ref *self)
 {
     switch ((int)e->op) {
-    case EXPR_OPERAND: return self && ref_equal(&s->operand[e->integer], self);
+    case EXPR_OPERAND: {
+        const struct ref *const read = &s->operand[e->integer];
+        return (self && ref_equal(read, self)) || (body && holds_weights(body, s, read));
+    }
     case EXPR_MUL:
-        return e->arg[0] == e->arg[1] || (never_negative(s, e->arg[0], self) && never_negative(s, e->arg[1], self));
+        if (e->arg[0] == e->arg[1]) return true;
+        return never_negative(body, s, e->arg[0], self) && never_negative(body, s, e->arg[1], self);
     case EXPR_ADD:
-    case EXPR_DIV: return never_negative(s, e->arg[0], self) && never_negative(s, e->arg[1], self);
-    case EXPR_SELECT: return never_negative(s, e->arg[1], self) && never_negative(s, e->arg[2], self);
+    case EXPR_DIV: return never_negative(body, s, e->arg[0], self) && never_negative(body, s, e->arg[1], self);
+    case EXPR_SELECT: return never_negative(body, s, e->arg[1], self) && never_negative(body, s, e->arg[2], self);
     default: return real_range(e).low >= 0;
     }
 }
 
-/* Whether no element of the tile is negative after the statements from s up to `end`. */
-static bool holds_weights(const struct stmt *s, const struct stmt *end, const struct ref *tile)
+/* Whether no element of the tile is negative after the statements from `body` up to `end`. */
+static bool holds_weights(const struct stmt *body, const struct stmt *end, const struct ref *tile)
 {
     bool holds = false;
-    for (; s != end; s = s->next) {
+    for (const struct stmt *s = body; s != end; s = s->next) {
         for (int k = 0; k < s->assigns; k++) {
             const struct assign *a = &s->assign[k];
             if (a->to.of != tile->of) continue;
             holds = s->op == LOOPS_MAP && a->fold == FOLD_SET && ref_equal(&a->to, tile) &&
-                    never_negative(s, a->expr, holds ? tile : NULL);
+                    never_negative(body, s, a->expr, holds ? tile : NULL);
         }
         if (s->body && stmt_touches(s, tile->of)) holds = false;
     }
@@ -168,17 +174,25 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
     return made;
 }
 
-/* The tile is rounded after the statements from s to `end`. So maps that write the tile may compute exponentials with
-   low precision. If `all`, this marks all such maps with an exponential, otherwise only the last map. */
-static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool all)
+/* The tile is rounded after the statements from `body` to `end`. So maps that write the tile may compute exponentials
+   with low precision. If `all`, this marks all such maps with an exponential, otherwise only the last map. If the last
+   map multiplies another tile by a number, such as the factor of dropout, the maps that write that tile are marked,
+   too. */
+static void make_coarse(struct stmt *body, const struct stmt *end, int tile, bool all)
 {
     struct stmt *last = NULL;
-    for (; s != end; s = s->next) {
+    for (struct stmt *s = body; s != end; s = s->next) {
         if (!stmt_writes(s, tile)) continue;
         last = s;
         if (all && s->op == LOOPS_MAP && s->assigns == 1 && expr_has(s->assign[0].expr, EXPR_EXP2)) s->coarse = true;
     }
-    if (last && !all) last->coarse = last->op == LOOPS_MAP && last->assigns == 1;
+    if (!last || last->op != LOOPS_MAP || last->assigns != 1) return;
+    if (!all) last->coarse = true;
+    const struct expr *e = last->assign[0].expr;
+    for (int k = 0; k < 2 && e->op == EXPR_MUL; k++)
+        if (e->arg[k]->op == EXPR_OPERAND && !expr_has(e->arg[1 - k], EXPR_OPERAND) &&
+            last->operand[e->arg[k]->integer].of != tile)
+            make_coarse(body, last, last->operand[e->arg[k]->integer].of, all);
 }
 
 /* Handles products that sum over the lanes for each key, such as dv[j] = sum over i of w[j][i] * dout[i]
@@ -249,7 +263,7 @@ static void sum_as_rounded(const struct loops *l, struct stmt *body)
         if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SUM || s->rank != 2) continue;
         const struct expr *e = s->assign[0].expr;
         if (e->op != EXPR_OPERAND)
-            s->coarse = never_negative(s, e, NULL);
+            s->coarse = never_negative(NULL, s, e, NULL);
         else if (l->array[s->operand[e->integer].of].kind == ARRAY_TILE &&
                  holds_weights(body, s, &s->operand[e->integer]))
             make_coarse(body, s, s->operand[e->integer].of, false);

@@ -473,6 +473,23 @@ static void insert(struct stabilising *x, int at, struct value v)
     x->joined_value += x->joined_value >= at;
 }
 
+/* Returns the number of a value before `at` that is equal to v; -1: none. */
+static int find_equal(const struct graph *g, int at, const struct value *v)
+{
+    for (int k = 0; k < at; k++)
+        if (graph_value_equal(&g->value[k], v)) return k;
+    return -1;
+}
+
+/* Returns the number of a value that is equal to v. If there is none before *at, inserts v there and increases *at. */
+static int insert_once(struct stabilising *x, int *at, struct value v)
+{
+    const int known = find_equal(x->g, *at, &v);
+    if (known >= 0) return known;
+    insert(x, *at, v);
+    return (*at)++;
+}
+
 static struct value reduction(struct graph *g, enum fold fold, double init, int rank, const int *axes, int of,
                               const struct expr *where)
 {
@@ -526,25 +543,34 @@ static void join_state(struct stabilising *x, int user, int k)
 static void apply(struct stabilising *x, const struct plan *plan)
 {
     struct graph *g = x->g;
-    int axes[MAX_RANK], rank = kept_axes(g, plan, axes), at = plan->sum[0], first = at;
+    const int before = g->values;
+    int axes[MAX_RANK], rank = kept_axes(g, plan, axes), at = plan->sum[0];
     const struct value weight = g->value[plan->weight];
     struct value made;
     int top, maximum;
     if (plan->inner < 0) {
         made = weight;
         made.expr = plan->degree ? expr_make(x->m, EXPR_ABS, plan->exponent, NULL, NULL) : plan->exponent;
-        insert(x, at, made);
-        top = at++;
-        maximum = at++;
+        /* a weight that differs from an earlier one in its other factors shares the maximum and the exponential */
+        top = insert_once(x, &at, made);
         /* the maximum of a power is a divisor, so it starts above 0 */
-        insert(x, maximum,
-               reduction(g, FOLD_MAX, plan->degree ? (double)FLT_MIN : -DBL_MAX, rank, axes, top, plan->where));
+        maximum = insert_once(
+            x, &at, reduction(g, FOLD_MAX, plan->degree ? (double)FLT_MIN : -DBL_MAX, rank, axes, top, plan->where));
         made = graph_value(GRAPH_MAP, weight.rank, weight.axes);
         for (int k = 0; k < weight.operands; k++) made.operand[made.operands++] = weight.operand[k];
         struct ref r = graph_ref(g, top, NULL);
         const struct expr *exponent = plan->degree % 2 ? plan->exponent /* an odd power keeps the sign of its base */
                                                        : expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r));
-        insert(x, at, relative_map(x, &made, exponent, plan->degree, plan->others, maximum));
+        const struct value alone = relative_map(x, &made, exponent, plan->degree, NULL, maximum);
+        const int same = find_equal(g, at, &alone);
+        struct value relative = same < 0 ? relative_map(x, &made, exponent, plan->degree, plan->others, maximum)
+                                         : alone;
+        if (same >= 0) {
+            r = graph_ref(g, same, NULL);
+            relative.expr = joined(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, graph_operand(&relative, &r)),
+                                   plan->others);
+        }
+        insert(x, at, relative);
     } else { /* M is the maximum over the inner sum's terms, and then over the region */
         const struct value sum = g->value[plan->inner], terms = g->value[sum.operand[0].of];
         const struct expr *others, *exponent = exponent_of(g, sum.operand[0].of, &others);
@@ -574,7 +600,7 @@ static void apply(struct stabilising *x, const struct plan *plan)
         insert(x, at, made);
     }
     for (int s = 0; s < plan->sums; s++) {
-        int number = plan->sum[s] + (at + 1 - first);
+        int number = plan->sum[s] + (g->values - before);
         struct value *sum = &g->value[number];
         for (int k = 0; k < sum->operands; k++)
             if (sum->operand[k].of == plan->weight) sum->operand[k] = graph_ref(g, at, NULL);
@@ -585,9 +611,9 @@ static void apply(struct stabilising *x, const struct plan *plan)
     for (int w = maximum + 1; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {
             if (x->maximum[g->value[w].operand[k].of] != maximum || g->value[w].op == GRAPH_MAP) continue;
-            int before = g->values;
+            const int old = g->values;
             join_state(x, w, k);
-            w += g->values - before;
+            w += g->values - old;
         }
 }
 

@@ -31,7 +31,7 @@ struct lowered_value {
     bool running;         /* a running maximum: it grows from tile to tile of keys, and sums are relative to it */
     int64_t power;        /* of a running maximum m: sums are divided by m^power; 0: sums are divided by exp2(m) */
     bool masked_infinity; /* the tile's elements outside the region have been set to -inf */
-    bool masked_zero;     /* the tile's elements outside the region have been set to 0 */
+    bool masked_zero;     /* the tile's elements outside the region are 0 */
     int rescale;          /* of a running maximum: the factor that rescales sums when the maximum grows */
     int carried;          /* of a state: the tile that slots are folded into */
     /* Of a state that is a running maximum. When slots are folded, the carried sums are multiplied by `keep`, and the

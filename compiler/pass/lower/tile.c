@@ -1,5 +1,6 @@
 /* Helpers for the other files of the lower pass: they make tiles, statements and references, and classify values. */
 #include "lower.h"
+#include "../../analysis/analysis.h"
 
 #include <math.h>
 #include <string.h>
@@ -177,6 +178,19 @@ struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const
     return s;
 }
 
+/* Whether e, over the operands of a map, is 0 outside the region: it is a tile that is 0 there, perhaps times a number
+   that is always finite. */
+static bool is_zero_outside(const struct lowering *x, const struct value *map, const struct expr *e)
+{
+    if (e->op == EXPR_OPERAND) return x->lowered[map->operand[e->integer].of].masked_zero;
+    if (e->op != EXPR_MUL || e->type != TYPE_REAL) return expr_is_real(e, 0);
+    for (int k = 0; k < 2; k++) {
+        const struct real_range other = real_range(e->arg[1 - k]);
+        if (isfinite(other.low) && isfinite(other.high) && is_zero_outside(x, map, e->arg[k])) return true;
+    }
+    return false;
+}
+
 void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral)
 {
     int v = sum->operand[operand].of;
@@ -188,7 +202,8 @@ void lower_apply_region(struct lowering *x, const struct value *sum, int operand
         for (int k = 0; k < value->operands; k++)
             if (x->lowered[value->operand[k].of].masked_infinity)
                 e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
-        if (expr_is_real(e, 0)) return;
+        tile->masked_zero = is_zero_outside(x, value, e);
+        if (tile->masked_zero) return;
     }
     int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
     const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0),

@@ -215,6 +215,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
                        x, "the block with a different weight (as in 'local: exact') must be the query's chunk, but "
                           "under this mask it is not") != NULL;
     }
+    if (expr_has(far, EXPR_RANDOM)) return separate_none(x, "it draws a random number for each pair") != NULL;
     if (!expr_has(far, EXPR_OPERAND)) return separate_none(x, "its weight depends only on positions") != NULL;
     plan->features = separate_find(x, far);
     if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
