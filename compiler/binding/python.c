@@ -106,13 +106,19 @@ static bool any_random(const struct unit *p)
     return false;
 }
 
+static bool takes_seed(const struct unit *p)
+{
+    return any_random(p) || p->spec->dropout > 0;
+}
+
 /* Appends the kernel's parameters as keyword arguments of a Python function. add_given appends them as arguments of a
    call. */
 static void add_keywords(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
     for (int k = 0; (a = next_param(p, &k));) text_add(out, ", %s=None", a->member);
-    if (any_random(p)) text_add(out, ", seed=%s", p->spec->similarity.has_seed ? "SEED" : "None");
+    const bool own = p->spec->similarity.has_seed && p->spec->dropout == 0;
+    if (takes_seed(p)) text_add(out, ", seed=%s", own ? "SEED" : "None");
 }
 
 static void add_given(const struct unit *p, struct text *out)
@@ -121,7 +127,7 @@ static void add_given(const struct unit *p, struct text *out)
     const char *before = "";
     text_add(out, "{");
     for (int k = 0; (a = next_param(p, &k)); before = ", ") text_add(out, "%s\"%s\": %s", before, a->name, a->member);
-    text_add(out, "}, %s", any_random(p) ? "seed" : "None");
+    text_add(out, "}, %s", takes_seed(p) ? "seed" : "None");
 }
 
 static void describe_parameters(const struct unit *p, struct text *out)
@@ -132,6 +138,9 @@ static void describe_parameters(const struct unit *p, struct text *out)
                  a->origin == ORIGIN_LEARNED ? "" : ", else generated from the seed");
     if (any_random(p))
         text_add(out, "    seed: generates the parameters that are not given, the same on every machine\n");
+    if (p->spec->dropout > 0)
+        text_add(out, "    seed: %sthe seed of dropout, %llu by default\n", any_random(p) ? "also " : "",
+                 (unsigned long long)p->spec->seed);
 }
 
 /* Appends a line about each array that forward reads. The line of the first array with key/value heads also says which
@@ -317,6 +326,7 @@ void emit_python(const struct unit *p, struct text *out)
              spec->values_are_keys ? ", True" : "");
     text_add(out, "%s%s", load_function,
              p->backwards ? "\n\nGradients = _binding.Gradients\nGradients.__module__ = __name__\n" : "");
+    if (spec->similarity.has_seed && spec->dropout > 0) text_add(out, "\n_binding.own_seed = SEED\n");
     add_forward(p, out);
     if (p->backwards) add_backward(p, out);
 }

@@ -186,6 +186,16 @@ static void explain_powers(const struct unit *p, const struct compilation *c)
             growth, sums, overflow_base(p->spec->dtype, growth), underflow_base(p->spec->dtype, growth));
 }
 
+/* Prints what dropout does, and what its random numbers cost. */
+static void explain_dropout(const struct unit *p)
+{
+    const struct target *const target = p->compilation[0]->target;
+    if (p->spec->dropout == 0) return;
+    printf("  dropout: drops a weight with probability %g; which takes about %.1f cycles a pair with %s\n",
+           p->spec->dropout, random_cycles(target, p->spec->dtype), target->vectors);
+    if (p->spec->emit & EMIT_DECODE) printf("  NAME_extend drops nothing\n");
+}
+
 static void explain_algorithm(const struct unit *p)
 {
     const struct compilation *first = p->compilation[0], *linear = NULL;
@@ -202,6 +212,7 @@ static void explain_algorithm(const struct unit *p)
     if (!first->program.linear) printf("  quadratic: every query attends to every key that its mask allows\n");
     if (!first->program.linear) explain_powers(p, first);
     explain_few(p);
+    explain_dropout(p);
     if (!linear) {
         printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' excludes it");
         return;
@@ -424,7 +435,7 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
         print_costs(p, costs, &limits, ONE_QUERY);
     }
     if (p->attends) {
-        printf("  with one token appended to a state of prepared keys, n keys in total:\n");
+        printf("  with one token appended to a state of %skeys, n keys in total:\n", p->prepares ? "prepared " : "");
         print_costs(p, costs, &limits, ONE_TOKEN);
     }
     printf("  - FLOPs: products of the pairs that the mask allows\n"
@@ -582,7 +593,7 @@ static void explain_pairs(const struct unit *p)
 /* Prints whether the state stores keys before or after the steps of `prepare:`, if there are steps for keys. */
 static void explain_kept_keys(const struct unit *p)
 {
-    if (p->attends)
+    if (p->prepares)
         printf("  keys are prepared once, when they are appended, and stored prepared\n");
     else if (prepares_keys(p->spec))
         printf("  keys are stored as given, and prepared again for every token that attends to them%s\n",

@@ -211,8 +211,13 @@ static void take_sizes(struct run *r)
                                         [ARRAY_SIZE_N_Q] = &r->problem.n_q,
                                         [ARRAY_SIZE_N_K] = &r->problem.n_k};
     bool known[ARRAY_SIZES] = {false};
-    r->problem = (struct attn_problem){
-        .batch = -1, .heads = -1, .kv_heads = -1, .n_q = -1, .n_k = -1, .threads = r->options->threads};
+    r->problem = (struct attn_problem){.batch = -1,
+                                       .heads = -1,
+                                       .kv_heads = -1,
+                                       .n_q = -1,
+                                       .n_k = -1,
+                                       .threads = r->options->threads,
+                                       .seed = r->options->has_seed ? r->options->seed : 0};
     for (int k = 0; k < r->arrays->count; k++) {
         const struct kernel_array *const a = &r->arrays->array[k];
         if (!is_input(a)) continue;

@@ -45,8 +45,9 @@ struct unit {
     int backwards, parts, saved, row_sums;
     struct version extend[MAX_VERSIONS]; /* if a state holds sums over chunks: one version for each target */
     int extends;
-    /* If a state stores prepared keys: the versions that attend to them, sorted as `version`, and the programs that
-       prepare keys, one for each target. */
+    /* If a state stores keys, and decoding differs from forward: the versions that attend to these keys, sorted as
+       `version`. It differs if the keys are stored prepared, and with dropout. If they are stored prepared: the
+       programs that prepare keys, one for each target. */
     struct version attend[MAX_COMPILATIONS];
     struct version prepare[MAX_VERSIONS];
     int attends, prepares;
@@ -105,8 +106,8 @@ const struct compilation *unit_extend_choice(const struct unit *p, const struct 
 const struct compilation *unit_extend_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
 /* Returns the compilation that runs instead if heads_are_many; NULL: there is none. */
 const struct compilation *unit_extend_heads(const struct unit *p, const struct target *t, int64_t keys);
-/* Returns the quadratic form that attends to prepared keys. If a state does not store prepared keys, returns the
-   default quadratic form of forward. */
+/* Returns the quadratic form that attends to the keys of a state: the one of `attend`, or the default one of forward.
+ */
 const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t);
 
 /* Returns a copy of c, a compilation of the unit, with a new graph on which no pass has run. (versions.c) */

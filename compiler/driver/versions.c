@@ -62,6 +62,13 @@ static enum program_kind forward_program(const struct spec *spec)
     return spec->emit & EMIT_BACKWARD ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
 }
 
+/* Whether a state that stores keys stores prepared keys. Keys of 16 bits are stored as they are given, because rounding
+   prepared keys would change the result. */
+static bool stores_prepared(const struct spec *spec)
+{
+    return prepares_keys(spec) && dtype_of_sums(spec->dtype) == spec->dtype;
+}
+
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *like)
 {
     struct compilation *c = arena_alloc(p->arena, sizeof *c);
@@ -71,9 +78,11 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .diagnostics = like->diagnostics,
                               .source = p->graph,
                               .program = like->program};
-    c->graph = (program_takes_prepared(&c->program)  ? build_graph_of_prepared
-                : program_prepares_keys(&c->program) ? build_graph_that_prepares
-                                                     : build_graph)(p->arena, p->spec, c->diagnostics);
+    const struct program *const program = &c->program;
+    c->graph = (program_prepares_keys(program)     ? build_graph_that_prepares
+                : !program_takes_prepared(program) ? build_graph
+                : stores_prepared(p->spec)         ? build_graph_of_prepared
+                                                   : build_graph_without_dropout)(p->arena, p->spec, c->diagnostics);
     return c;
 }
 
@@ -450,16 +459,17 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
     return true;
 }
 
-/* If a state stores keys, and the spec prepares keys, the state stores prepared keys. This compiles the programs that
-   prepare keys, and for each version of forward a version that attends to prepared keys. Keys of 16 bits are stored as
-   they are given, because rounding prepared keys would change the result. */
-static void make_prepared(struct maker *x)
+/* Compiles the programs of decoding that differ from forward if a state stores keys. If it stores prepared keys, these
+   are the programs that prepare keys, and for each version of forward a version that attends to prepared keys. With
+   dropout there is such a version, too, because decoding drops nothing. */
+static void make_attending(struct maker *x)
 {
     struct unit *const p = x->p;
-    if (p->extends || !prepares_keys(p->spec) || dtype_of_sums(p->spec->dtype) != p->spec->dtype) return;
+    const bool prepared = stores_prepared(p->spec);
+    if (p->extends || (!prepared && p->spec->dropout == 0)) return;
     for (int v = 0; v < p->versions && x->good; v++) {
         const struct version *const like = &p->version[v];
-        if (v == 0 || like->target != like[-1].target) {
+        if (prepared && (v == 0 || like->target != like[-1].target)) {
             struct compilation *const made = compile_program(x, NULL, like->target,
                                                              (struct program){.kind = PROGRAM_PREPARE_KEYS}, v == 0);
             if (!x->good) return;
@@ -522,7 +532,7 @@ static void make_extend(struct maker *x)
         p->extend[p->extends++] = (struct version){
             .target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)};
     }
-    make_prepared(x);
+    make_attending(x);
     if (!x->good) return;
     const struct version *const version = p->attends ? p->attend : p->version;
     const int versions = p->attends ? p->attends : p->versions;
@@ -541,7 +551,7 @@ static void make_extend(struct maker *x)
     text_free(&t);
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
-    if (p->attends) text_add(&t, "prepared\n");
+    if (p->prepares) text_add(&t, "prepared\n");
     for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
         const struct array *const array = &p->extend[0].c->loops->array[a];
         for (int k = 0; array->kept && k < array->rank; k++) text_add(&t, " %lld", (long long)array->extent[k]);

@@ -338,7 +338,7 @@ void emit_choice_of_extend(const struct emitted_file *e, struct template_names *
     template_set_text(t, "EXTEND_CHOICE", &made);
 }
 
-void emit_choice_of_prepared(const struct emitted_file *e, struct template_names *t)
+void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t)
 {
     struct version v[MAX_COMPILATIONS];
     struct text attends = {0}, prepares = {0};
@@ -346,7 +346,7 @@ void emit_choice_of_prepared(const struct emitted_file *e, struct template_names
     choose_by_size(e, v, emitted_versions(e, e->p->attend, e->p->attends, v), any_few(e->version, e->versions, &of_all),
                    &attends);
     struct version_choice x = choice_in(e);
-    choose(&x, v, emitted_versions(e, e->p->prepare, e->p->prepares, v), "", &prepares);
+    if (e->p->prepares) choose(&x, v, emitted_versions(e, e->p->prepare, e->p->prepares, v), "", &prepares);
     template_set_text(t, "ATTEND_CHOICE", &attends);
     template_set_text(t, "PREPARE_CHOICE", &prepares);
 }

@@ -43,8 +43,8 @@ struct emission {
     int backwards, parts;           /* the number of parts of backward, which run one after the other */
     const struct version *extend;   /* versions for states that sum chunks, sorted by target */
     int extends;
-    const struct version *attend;  /* versions that attend to prepared keys in a state, sorted as `version` */
-    int attends;                   /* 0: a state does not store prepared keys */
+    const struct version *attend;  /* versions that attend to keys in a state, sorted as `version` */
+    int attends;                   /* 0: they are the versions of forward, or there is no state with keys */
     const struct version *prepare; /* versions that prepare keys for a state, sorted by target */
     int prepares;
     const struct compilation *const *of_prepared; /* the compilations of `attend` and `prepare`, each once */

@@ -360,7 +360,8 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
     template_set_number(t, "MOVES", p->moves);
-    template_set_number(t, "PREPARED", p->attends > 0);
+    template_set_number(t, "PREPARED", p->prepares > 0);
+    template_set_number(t, "ATTENDS", p->attends > 0);
     template_set(t, "ATTENDING", p->attends ? "attending" : "version");
     template_set_number(t, "ANY_ORDER", p->any_order);
     template_set_number(t, "BY_CAPACITY", p->read_back < 0);
@@ -369,7 +370,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
         t, "ROWS_KEPT",
         emit_state_rows(p->read_first, p->read_back, carried ? p->extend[0].c->state.chunk : 0, p->folds));
     template_set_number(t, "UNCOPIED",
-                        p->read_first == 0 && p->attends == 0 && p->read_back >= 0 && (!carried || p->read_back == 0));
+                        p->read_first == 0 && p->prepares == 0 && p->read_back >= 0 && (!carried || p->read_back == 0));
     bool several = emit_by_length(e->version, e->versions), linear = false;
     for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
     for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->program.linear;
@@ -391,6 +392,8 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "MAX_LENGTH", c->spec->max_length);
     template_set_number(&t, "VALUES_ARE_KEYS", c->spec->values_are_keys);
     template_set(&t, "CHECK_PROBLEM", c->spec->values_are_keys ? "check_problem" : "attn_problem_check");
+    template_set_number(&t, "SEEDED", c->spec->dropout > 0 && c->spec->seed);
+    template_set(&t, "SEED_OF_SPEC", arena_printf(t.arena, "UINT64_C(%llu)", (unsigned long long)c->spec->seed));
     template_set_number(&t, "SOMETIMES_SLOWER", emit_any_slower(e->c, e->compilations));
     template_set_number(&t, "PHASES", emit_any_in_phases(e->c, e->compilations));
     template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));
@@ -430,7 +433,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     template_set(&t, "VERSION_AS_TEXT", "\"" ATTNC_VERSION "\"");
     template_set(&t, "DTYPE", emit_runtime_dtype(c->spec->dtype));
     if (e->p->extends) emit_choice_of_extend(e, &t);
-    if (e->p->attends) emit_choice_of_prepared(e, &t);
+    if (e->p->attends) emit_choice_of_attending(e, &t);
     if (c->spec->emit & EMIT_DECODE) template_set(&t, "STATE_FUNCTIONS", template_fill(&t, kernel_state));
     text_add(out, "%s", template_fill(&t, kernel_entry));
 }

@@ -44,7 +44,7 @@ static void gradients(const struct emission *p, struct text *out)
 static const char *without_rows(const struct emission *p)
 {
     if (p->extends) return "";
-    return p->attends
+    return p->prepares
                ? "   If q and out are NULL, the call only stores the tokens. Keys are stored after normalisation, "
                  "rotation or the\n"
                  "   like, computed with the parameters of this call.\n"

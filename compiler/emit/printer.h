@@ -246,7 +246,7 @@ struct template_names;
    forward, for extend, for prepared keys, and for the parts of backward. */
 void emit_choice(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t);
-void emit_choice_of_prepared(const struct emitted_file *e, struct template_names *t);
+void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t);
 
 /* Prints the comment at the top of the file. */

@@ -101,6 +101,11 @@ static json_t *number(const struct key_row *row)
     switch (row->check) {
     case CHECK_POSITIVE: json_object_set_new(made, "exclusiveMinimum", json_integer(0)); break;
     case CHECK_NOT_NEGATIVE: json_object_set_new(made, "minimum", json_integer(0)); break;
+    case CHECK_PROBABILITY:
+        json_object_set_new(made, "minimum", json_integer(0));
+        json_object_del(made, "maximum");
+        json_object_set_new(made, "exclusiveMaximum", json_integer(1));
+        break;
     case CHECK_NOT_ZERO: json_object_set_new(made, "not", json_pack("{s:i}", "const", 0)); break;
     case CHECK_ANY:
     case CHECK_EVEN:

@@ -183,6 +183,22 @@ static void check_project(struct spec_reader *r)
     if (is_choice(local, "exact")) refuse_with_project(r, local, "'local: exact'", choice_word(project));
 }
 
+static void check_dropout(struct spec_reader *r)
+{
+    struct yaml *dropout = yaml_get(r->root, "dropout"), *seed = yaml_get(r->root, "seed"),
+                *algorithm = yaml_get(r->root, "algorithm");
+    if (seed && !dropout && !seed->wrong) {
+        spec_error(r, seed, "'seed' is the seed of 'dropout', which this spec does not have");
+        spec_note(r, seed, "a random feature map, sketch or mask has its own option 'seed'");
+    }
+    if (r->spec->dropout > 0 && r->spec->algorithm == ALGORITHM_LINEAR && algorithm) {
+        spec_error(r, algorithm,
+                   "there is no linear form with 'dropout': it draws for each pair of a query and a key, and a linear "
+                   "form computes no pairs");
+        spec_place(r, dropout, "'dropout'");
+    }
+}
+
 void spec_check(struct spec_reader *r, const char *file)
 {
     struct spec *spec = r->spec;
@@ -191,6 +207,7 @@ void spec_check(struct spec_reader *r, const char *file)
     check_values(r);
     check_similarity(r);
     check_project(r);
+    check_dropout(r);
     if (!spec->description) spec->description = "";
     if (!spec->value_dim) spec->value_dim = spec->head_dim;
     if (!spec->emit) spec->emit = EMIT_FORWARD;

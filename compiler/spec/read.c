@@ -40,6 +40,7 @@ static bool number_fits(const struct key_row *row, const struct yaml *node)
     switch (row->check) {
     case CHECK_POSITIVE: return node->real > 0;
     case CHECK_NOT_NEGATIVE: return node->real >= 0;
+    case CHECK_PROBABILITY: return node->real >= 0 && node->real < 1;
     case CHECK_NOT_ZERO: return node->real < 0 || node->real > 0;
     case CHECK_ANY:
     case CHECK_EVEN:

@@ -84,6 +84,7 @@ void spec_row_domain(const struct key_row *row, struct text *out)
         static const char *const kind[] = {[CHECK_FINITE] = "a finite number",
                                            [CHECK_POSITIVE] = "a finite number above 0",
                                            [CHECK_NOT_NEGATIVE] = "a finite number, 0 or above",
+                                           [CHECK_PROBABILITY] = "a number from 0 to below 1",
                                            [CHECK_NOT_ZERO] = "a finite number other than 0"};
         text_add(out, "%s", kind[row->check]);
         break;

@@ -153,6 +153,8 @@ struct spec {
     struct mask *mask;
     enum normalize_kind normalize;
     double sum_plus;
+    double dropout;    /* the probability that a weight is dropped; 0: none is */
+    uint64_t seed;     /* of the draw for dropout, if the caller gives none */
     int64_t linformer; /* `size` of linformer; 0: the spec has no projection */
     struct position project_at, block_at, algorithm_at, emit_at;
     int64_t head_dim, value_dim, max_length; /* max_length 0: no limit on queries and keys */
@@ -254,6 +256,7 @@ enum row_check {
     CHECK_FINITE,
     CHECK_POSITIVE,
     CHECK_NOT_NEGATIVE,
+    CHECK_PROBABILITY,
     CHECK_NOT_ZERO
 };
 enum payload { PAYLOAD_BARE, PAYLOAD_OPTIONS, PAYLOAD_VALUE };

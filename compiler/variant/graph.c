@@ -4,6 +4,7 @@
 #include "variant.h"
 #include "../spec/spec.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- projection (Wang et al., Linformer, 2020, section 4): weighted sums of all keys replace the keys ---- */
@@ -16,12 +17,30 @@ static int project(struct builder *x, int v, const char *name, int last)
                           graph_ref(x->g, v, NULL), NULL);
 }
 
+/* ---- dropout (Srivastava et al., 2014; of the weights of attention: Vaswani et al., 2017) ---- */
+
+/* Returns the weights w times 0 or 1 / (1 - dropout), as drawn. If w is a map, the result is its formula with one more
+   factor: passes look for an exponential or a power among the factors of a weight. */
+static int drop(struct builder *x, int w)
+{
+    const struct expr *high = build_mul(x, build_index_of(x, x->b), build_integer(x, INT64_C(1) << 32)),
+                      *number = expr_make(x->m, EXPR_RANDOM, build_query_position(x), build_index_of(x, x->j),
+                                          build_add(x, build_head(x), high)),
+                      *below = build_integer(x, (int64_t)rint(x->spec->dropout * 0x1p32)),
+                      *factor = build_choose(x, build_op2(x, EXPR_LT, number, below), build_real(x, 0),
+                                             build_real(x, 1 / (1 - x->spec->dropout)));
+    const struct value v = x->g->value[w];
+    if (v.op != GRAPH_MAP) return build_map_over(x, &v, v.rank, 1, &w, build_mul(x, build_operand(x, 0), factor));
+    return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
+}
+
 /* ---- the whole graph ---- */
 
 static struct builder begin(struct arena *arena, const struct spec *spec, struct diagnostics *d)
 {
     struct module *m = module_new(arena, spec->name, spec->dtype);
     struct builder builder = {.spec = spec, .diagnostics = d, .m = m, .g = graph_new(m)}, *x = &builder;
+    m->seed = spec->seed;
     x->b = module_axis(m, "b", SIZE_BATCH, 0);
     x->kv = module_axis(m, "g", SIZE_KV_HEADS, 0);
     x->member = module_axis(m, "m", SIZE_MEMBERS, 0);
@@ -32,7 +51,9 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
     return builder;
 }
 
-static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, struct diagnostics *d)
+/* `prepared`: the keys are prepared already. `drops`: dropout applies. */
+static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
+                           struct diagnostics *d)
 {
     int errors = diagnostics_errors(d);
     struct builder builder = begin(arena, spec, d), *x = &builder;
@@ -58,6 +79,8 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
 
     int row[] = {x->b, x->kv, x->member, x->i}, result[] = {x->b, x->kv, x->member, x->i, x->e};
     int total = graph_reduce(x->g, FOLD_SUM, 0, 4, row, graph_ref(x->g, w, NULL), region);
+    drops &= spec->dropout > 0;
+    if (drops) w = drop(x, w);
     int sum = graph_contract(x->g, 5, result, graph_ref(x->g, w, NULL), graph_ref(x->g, v, NULL), region);
     struct ref refs[] = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)};
     const struct expr *denominator = build_operand(x, 1);
@@ -80,12 +103,17 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
 
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d)
 {
-    return build(arena, spec, false, d);
+    return build(arena, spec, false, true, d);
+}
+
+struct graph *build_graph_without_dropout(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+{
+    return build(arena, spec, false, false, d);
 }
 
 struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *spec, struct diagnostics *d)
 {
-    return build(arena, spec, true, d);
+    return build(arena, spec, true, false, d);
 }
 
 struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, struct diagnostics *d)

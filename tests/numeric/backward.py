@@ -97,6 +97,18 @@ PREPARE = {
     'rope': ['rope'],
     'halves': [{'rope': {'pairs': 'halves', 'base': 100}}],
     'rmsnorm': [{'rmsnorm': {'affine': True}}, {'rope': {'first': 3, 'dims': 6}}]}
+DROPPED = {   # similarity, mask, and other keys
+    'softmax-causal': ('softmax', 'causal', {}),
+    'softmax-none': ('softmax', 'none', {'normalize': {'sum_plus': 1}, 'prepare': ['rope']}),
+    'cap-window': (SIMILARITY['cap'], MASKS['window'], {}),
+    'polynomial_4-causal': (SIMILARITY['polynomial_4'], 'causal', {'prepare': ['layernorm']}),
+    'elu_plus_one-causal': (SIMILARITY['elu_plus_one'], 'causal', {}),
+    'custom-none': (SIMILARITY['custom'], 'none', {'normalize': 'none'}),
+    'additive-global': ({'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, MASKS['global'], {}),
+    'bias-causal': ({'softmax': {'bias': 'dense'}}, 'causal', {}),
+    'hedgehog-document': ({'linear': {'features': 'hedgehog'}}, MASKS['document'], {}),
+    'softmax-random': ('softmax', MASKS['random'], {}),
+    'softmax-dilated': ('softmax', {'window': {'left': 30, 'right': 5, 'dilation': 2}}, {})}
 LEARNED = {   # prepare, similarity, mask
     'hedgehog': (None, {'linear': {'features': 'hedgehog'}}, 'causal'),
     'square': (None, {'polynomial_square': {'degree': 2, 'coefficients': 'param'}}, 'causal'),
@@ -528,6 +540,16 @@ def main():
         if prepare: spec['prepare'] = prepare
         suite.case('learned/linear_' + name, case, suite, spec, SHAPES[n % 3::3], 10 * n + 3,
                    OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
+    for n, (name, (similarity, mask, more)) in enumerate(DROPPED.items()):
+        for dtype in ('f32', ('f64', 'bf16', 'f16')[n % 3]):
+            spec = base | {'name': 'dropped%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtype,
+                           'dropout': (0.1, 0.5, 0.75)[n % 3], 'seed': 3 ** n, 'shape': {'head_dim': 8, 'value_dim': 12}}
+            suite.case('dropout/%s-%s' % (name, dtype), case, suite, spec | more, SHAPES[n % 3::3], 10 * n + 8,
+                       OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 2 else None)
+    suite.case('bits/dropout', bits, suite, base | {'name': 'bits_dropout', 'similarity': 'softmax', 'mask': 'causal',
+                                                    'dropout': 0.3, 'shape': {'head_dim': 8}}, (2, 4, 2, 135, 150), 3)
+    suite.case('memory/dropout', memory, suite, base | {'name': 'memory_dropout', 'similarity': 'softmax',
+                                                        'mask': 'causal', 'dropout': 0.3})
     short = [(2, 4, 2, 37, 65), (1, 3, 1, 67, 20), (1, 1, 1, 1, 1), (2, 2, 2, 5, 70)]
     for n, (name, (prepare, similarity, length)) in enumerate(PROJECTED.items()):
         spec = base | {'name': 'project%d' % n, 'similarity': similarity, 'project': {'linformer': {'size': length}},

@@ -119,6 +119,14 @@ OWN = {
                      'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values_heads_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': {'window': {'left': 37}},
                               'shape': {'head_dim': 16, 'value_dim': 7, 'values': 'keys'}},
+    # decoding drops nothing
+    'dropout': {'similarity': 'softmax', 'mask': 'causal', 'dropout': 0.4, 'shape': {'head_dim': 8}},
+    'dropout_prepared': {'prepare': ['rope'], 'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': 'causal',
+                         'dropout': 0.4, 'seed': 3, 'shape': {'head_dim': 8, 'value_dim': 5}},
+    'dropout_ring': {'prepare': ['l2norm'], 'similarity': 'softmax', 'dtype': 'f16', 'dropout': 0.9,
+                     'mask': {'window': {'left': 30}}, 'shape': {'head_dim': 8}},
+    'dropout_features': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'dropout': 0.2,
+                         'shape': {'head_dim': 8}, 'dtype': 'f64'},
     'unprepared_f16': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16',
                        'shape': {'head_dim': 16}},
     'prepared_angle': {'prepare': [{'rope': {'angle': '(t < 2 ? i / 8 : i % 8 + b) * pow(100, -(t % 2) / 2.0)'}}],
@@ -206,7 +214,8 @@ class Grown:
         if name.startswith('values_heads'):   # enough heads to take the place of queries
             self.heads = (33, 1)
         self.batch, self.n = 2, n
-        self.answer = draw(self.spec, os.path.join(folder, 'data'), (*self.heads, n, n, self.batch), 1)
+        undropped = {key: value for key, value in self.spec.items() if key not in ('dropout', 'seed')}
+        self.answer = draw(undropped, os.path.join(folder, 'data'), (*self.heads, n, n, self.batch), 1)
         arrays = dict(self.answer.arrays)
         # products of bf16 pairs round the weights
         self.beside = 2.0 ** -8 * self.answer.scale if self.spec['dtype'] == 'bf16' and not chunk else 0.0

@@ -200,11 +200,15 @@ def draw_spec(rng, numbers):
     spec |= some(rng, 0.4,
                  normalize=lambda: rng.choice(['sum', 'none', {'sum_plus': real(rng, numbers, 1, 0.5, 0, 3)}]))
     if project: spec['project'] = {'linformer': {'size': size(rng)}}
+    if rng.random() < 0.1:
+        spec['dropout'] = rng.choice([0, 0.1, 0.5, rng.random()])
+        spec |= some(rng, 0.5, seed=lambda: rng.choice([0, 7, rng.randrange(2 ** 64)]))
     spec['shape'] = {'head_dim': head} | some(rng, 0.6, value_dim=lambda: size(rng))
     if rng.random() < 0.15: spec['shape'] = {'head_dim': head, 'value_dim': rng.randrange(1, head + 1), 'values': 'keys'}
     elif rng.random() < 0.1: spec['shape']['values'] = 'keys' if 'value_dim' not in spec['shape'] else 'given'
     spec |= some(rng, 0.6, dtype=lambda: rng.choice(['f32', 'f64', 'bf16', 'f16']))
     spec |= some(rng, 0.4, algorithm=lambda: rng.choice(['auto', 'linear', 'linear', 'quadratic']))
+    if spec.get('dropout') and spec.get('algorithm') == 'linear' and rng.random() < 0.9: del spec['algorithm']
     if rng.random() < (0.75 if numbers else 0.2): parts_of(rng, spec)
     if numbers and 'backward' in spec.get('emit', []) and "'learned'" in str(spec['similarity']):
         options = spec['similarity']['polysketch']

@@ -67,6 +67,9 @@ SPECS = {
              'algorithm': 'quadratic', 'shape': {'head_dim': 64}},
     'cosine': {'prepare': ['l2norm', {'scale': {'by': 3.0}}], 'similarity': 'softmax', 'mask': 'causal',
                'shape': {'head_dim': 40, 'value_dim': 16}},
+    'dropout': {'similarity': 'softmax', 'mask': 'causal', 'dropout': 0.3, 'seed': 11, 'shape': {'head_dim': 32}},
+    'dropout-window': {'similarity': {'softmax': {'cap': 8.0}}, 'mask': {'window': {'left': 40, 'right': 3}},
+                       'dropout': 0.75, 'shape': {'head_dim': 40}},
     'short': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 32, 'max_length': 40}},
     'saved': {'similarity': 'softmax', 'mask': 'causal', 'emit': ['forward', 'backward'], 'shape': {'head_dim': 32}},
 }
@@ -101,7 +104,7 @@ SHAPES = [(1, 70, 65, 1, 1), (17, 17, 2, 2, 1), (31, 33, 2, 1, 2), (33, 127, 2, 
 BACKWARD_SHAPES = [(1, 2, 1, 65, 129), (2, 2, 2, 63, 33), (1, 1, 1, 1, 1), (1, 4, 2, 31, 15), (1, 1, 1, 129, 64),
                    (1, 1, 1, 17, 16)]
 GRADIENTS = ['causal', 'one', 'eight', 'odd', 'wide', 'alibi', 'documents', 'blocks', 'dilated', 'heads', 'polynomial',
-             'rope', 'sum-plus', 'norm', 'cosine', 'short']
+             'rope', 'sum-plus', 'norm', 'cosine', 'short', 'dropout', 'dropout-window']
 # dq in separate loops, or from keys that were prepared in f32
 APART = {'blocks', 'heads', 'rope', 'dilated', 'norm', 'cosine'}
 SHORT = {'alibi', 'dense', 'blocks', 'heads', 'scale', 'prefix', 'rope'}  # definitions.py is slow for these

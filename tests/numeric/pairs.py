@@ -83,6 +83,7 @@ PREPARE = {
     'angle': [{'rope': {'angle': '(t % 2 ? i / 8 : i % 8 + b) * pow(100, -(t / 2) / 1.5)'}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 4}}],
     'halves': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves', 'base': 100}}]}
 NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none'}
+DROPOUT = {'kept': None, 'dropout': {'dropout': 0.3, 'seed': 2 ** 40 + 1}}
 PROJECT = {'keys': None, 'linformer': {'linformer': {'size': 5}}}
 SHAPE = {'6x5': {'head_dim': 6, 'value_dim': 5}, '8': {'head_dim': 8}, '10x18': {'head_dim': 10, 'value_dim': 18},
          'keys': {'head_dim': 10, 'value_dim': 4, 'values': 'keys'}, 'whole_keys': {'head_dim': 6, 'values': 'keys'}}
@@ -107,6 +108,7 @@ CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'do
 CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back'}   # masks under which either form can be faster
 # Rules: (factors, function that is true if attnc accepts these choices).
 RULES = [
+    (('dropout', 'form'), lambda dropout, form: dropout == 'kept' or form in ONE_FORM),
     (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
     (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in (
         'rope', 'halves', 'rope_part', 'angle')),
@@ -130,7 +132,7 @@ RULES = [
 
 def factors(suite):
     return {'similarity': list(SIMILARITY), 'mask': list(MASK), 'prepare': list(PREPARE), 'normalize': list(NORMALIZE),
-            'project': list(PROJECT), 'shape': list(SHAPE), 'dtype': ['f32', 'f64', 'bf16', 'f16'], 'emit': list(EMIT),
+            'dropout': list(DROPOUT), 'project': list(PROJECT), 'shape': list(SHAPE), 'dtype': ['f32', 'f64', 'bf16', 'f16'], 'emit': list(EMIT),
             'form': list(FORM), 'sizes': list(SIZES), 'threads': ['1', '3'], 'target': suite.targets}
 
 
@@ -139,6 +141,7 @@ def spec_of(row):
             'prepare': PREPARE[row['prepare']], 'shape': SHAPE[row['shape']], 'dtype': row['dtype'],
             'emit': EMIT[row['emit']], 'block': 16} | FORM[row['form']]
     if NORMALIZE[row['normalize']]: spec['normalize'] = NORMALIZE[row['normalize']]
+    spec |= DROPOUT[row['dropout']] or {}
     if PROJECT[row['project']]: spec['project'] = PROJECT[row['project']]
     if 'project' in spec: del spec['block']
     arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str(spec['similarity']))}

@@ -154,6 +154,21 @@ DOCUMENTS += [({'all': ['causal', 'document']}, {'linear': {'features': 'elu_plu
 UNDER_UNIONS = ['softmax', {'linear': {'features': 'elu_plus_one'}}, {'softmax': {'cap': 3.0}},
                 {'polynomial': {'degree': 2}}, {'linear': {'features': 'hedgehog'}}]
 
+# (similarity, mask, probability, other keys), with dropout.
+DROPPED = [('softmax', 'causal', 0.25, {}), ('softmax', 'none', 0.9, {'normalize': {'sum_plus': 1}}),
+           ({'softmax': {'cap': 3.0, 'bias': 'alibi'}}, {'window': {'left': 40, 'right': 3}}, 0.5, {}),
+           ({'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, 'causal', 0.1, {}),
+           ({'polynomial': {'degree': 8}}, 'causal', 0.2, {'prepare': ['layernorm']}),
+           ({'linear': {'features': 'elu_plus_one'}}, 'causal', 0.3, {}),
+           ({'custom': {'weight': '(1 + s) * (2 - 0.5 * s)'}}, {'window': {'left': 30, 'right': 5, 'dilation': 2}}, 0.4,
+            {'normalize': 'none'}),
+           ('softmax', {'random': {'block': 16, 'count': 3}}, 0.15, {}),
+           ('softmax', {'any': [{'window': {'left': 20}}, {'global': {'count': 3}}]}, 0.6, {'normalize': 'none'}),
+           ('softmax', {'all': ['causal', {'block_window': {'block': 50, 'left': 1}}]}, 1e-12, {}),
+           ('softmax', {'expr': 'i % 24 == j % 24'}, 0.35, {}),
+           ({'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}}, 'causal', 0.5, {'block': 16}),
+           ('softmax', 'none', 0.3, {'project': {'linformer': {'size': 33}}})]
+
 # Specs with schedules: a map, or a list by length; run at lengths on both sides of each entry's start.
 NEVER = 2147483647
 SCHEDULED = [
@@ -413,6 +428,15 @@ def main():
             some = [((300, 300), (4, 2), 2, 2), ((97, 300), (1, 1), 3, 3), ((300, 131), (2, 1), 2, 1),
                     ((1, 77), (2, 2), 2, 2), ((200, 1), (1, 1), 2, 1)]
             add('document-%d-%s' % (n, dtype), spec, some, OTHER_TARGETS[n % 2 * 4], 17 * n)
+    for n, (similarity, mask, probability, what) in enumerate(DROPPED):
+        for dtype in (*DTYPES, HALVES[n % 2]):
+            spec = {'name': 'dropped%d%s' % (n, dtype), 'similarity': similarity, 'mask': mask, 'dtype': dtype,
+                    'dropout': probability, 'seed': 2 ** (8 * n % 64) + n,
+                    'shape': {'head_dim': 8, 'value_dim': 24}} | what
+            some = [((129, 129), (4, 2), 2, 2), ((33, 70), (2, 2), 1, 3), ((70, 33), (1, 1), 2, 1),
+                    ((1, 129), (6, 3), 2, 2), ((15, 200), (4, 1), 1, 2), ((5, 5), (1, 1), 1, 1)]
+            if 'project' in what: some = [x for x in some if x[0][1] > 40]
+            add('dropped-%d-%s' % (n, dtype), spec, some, (native, *OTHER_TARGETS)[n % (1 + len(OTHER_TARGETS))], 37 * n)
     for n, (what, schedule) in enumerate(SCHEDULED):
         for dtype in (*DTYPES, HALVES[n % 2]):
             spec = {'name': 'scheduled%d%s' % (n, dtype), 'dtype': dtype,

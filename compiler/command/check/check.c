@@ -10,6 +10,7 @@
 #include "../../bench/bench.h"
 #include "../../driver/driver.h"
 #include "../../support/support.h"
+#include "../../variant/variant.h"
 
 #include <float.h>
 #include <math.h>
@@ -262,20 +263,18 @@ static void say_verdict(const struct checking *c)
 
 /* ---- the command ---- */
 
-/* Fills sample n with random arrays, and computes the expected output and the tolerance. */
-static enum status make_sample(const struct checking *c, int n, bool rounded, uint64_t *state)
+/* Computes the expected output of graph g for the arrays of sample n, and the tolerance, into *s. */
+static enum status find_expected(const struct checking *c, const struct graph *g, int n, bool rounded, uint64_t *state,
+                                 struct sample *s)
 {
     const struct unit *p = c->p;
-    const struct graph *g = p->graph;
     const struct value *out = &g->value[g->output[0].value];
-    struct sample *s = &c->sample[n];
     s->out = check_wanted(g->module, g->output[0].name, out->rank, out->axes, &c->size[n]);
     const int64_t rows = s->out.elements / s->out.row;
     double *largest = arena_alloc(p->arena, (size_t)rows * sizeof *largest);
     s->out.expected = arena_alloc(p->arena, (size_t)s->out.elements * sizeof(double));
     s->out.measure = largest;
     s->allowed = arena_alloc(p->arena, (size_t)rows * sizeof(double));
-    fill(s, p, &c->size[n], n % 2 == 0 || c->linear, state);
     const char *wrong = graph_eval(g, &c->size[n], s->tensor, s->tensors, s->out.expected);
     for (int64_t k = 0; k < s->out.elements && !wrong; k++) {
         const double x = s->out.expected[k];
@@ -287,9 +286,22 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     for (int64_t r = 0; r < rows; r++) largest[r] = check_largest(s->out.expected + r * s->out.row, s->out.row);
     if (!wrong) wrong = find_allowed(s, g, c->linear, rounded, &c->size[n], state, p->arena);
     if (!wrong && p->spec->dtype == DTYPE_F64)
-        check_add_rounding(c, n, s->allowed); /* f64: the interpreter's rounding errors are as large as the kernel's */
+        check_add_rounding(c, g, n, s->allowed); /* f64: the interpreter rounds as much as the kernel */
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     return wrong ? STATUS_MACHINE : STATUS_DONE;
+}
+
+/* Fills sample n with random arrays, and computes what is expected of forward and of extend. */
+static enum status make_sample(const struct checking *c, int n, bool rounded, uint64_t *state)
+{
+    struct unit *const p = c->p;
+    fill(&c->sample[n], p, &c->size[n], n % 2 == 0 || c->linear, state);
+    enum status status = find_expected(c, p->graph, n, rounded, state, &c->sample[n]);
+    c->extended[n] = c->sample[n];
+    if (status != STATUS_DONE || p->spec->dropout == 0 || !(p->spec->emit & EMIT_DECODE)) return status;
+    struct diagnostics *const none = diagnostics_new(p->arena, "", NULL, 0); /* p->graph was built without errors */
+    const struct graph *const g = build_graph_without_dropout(p->arena, p->spec, none);
+    return find_expected(c, g, n, rounded, state, &c->extended[n]);
 }
 
 /* Computes the expected gradients of each sample with the interpreter, and compares them with central differences. */
@@ -330,6 +342,7 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
         rounded |= rounds(p->of_prepared[t]->loops, p->of_prepared[t]->loops->body);
     if (!add_sizes(c, size, count)) return STATUS_USAGE;
     c->sample = arena_alloc(p->arena, (size_t)c->sizes * sizeof *c->sample);
+    c->extended = arena_alloc(p->arena, (size_t)c->sizes * sizeof *c->extended);
     if (check_tells(c, true)) say_sizes(c);
     for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) status = make_sample(c, n, rounded, &state);
     if (p->backwards && status == STATUS_DONE) status = make_gradients(c);

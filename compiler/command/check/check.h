@@ -69,9 +69,10 @@ struct checking {
     struct problem_size *size;
     int of_passes, sizes;
     struct sample *sample;
-    bool linear;        /* the kernel has a linear form, so tolerances are larger */
-    bool good;          /* no error has been found */
-    struct worst worst; /* the largest error of the kernel's result and gradients, relative to the tolerance */
+    struct sample *extended; /* the samples with the expected output of extend, which drops nothing */
+    bool linear;             /* the kernel has a linear form, so tolerances are larger */
+    bool good;               /* no error has been found */
+    struct worst worst;      /* the largest error of the kernel's result and gradients, relative to the tolerance */
 };
 
 /* ---- the report (report.c) ---- */
@@ -108,8 +109,9 @@ void check_report(struct checking *c, const char *what, const char *whole, const
 
 /* Compares the interpreter's values of the programs after every pass with the expected values. (passes.c) */
 void check_passes(struct checking *c);
-/* Adds to row[r] how much row r of out differs between rounding all operations up and rounding all down. (passes.c) */
-void check_add_rounding(const struct checking *c, int sample, double *row);
+/* Adds to row[r] how much row r of the output of graph g differs between rounding all operations up and rounding all
+ * down. (passes.c) */
+void check_add_rounding(const struct checking *c, const struct graph *g, int sample, double *row);
 /* Compares forward, backward and extend of the compiled kernel with the expected values. (kernel.c) */
 enum status check_kernel(struct checking *c);
 /* Compare the gradients of the compiled kernel (backward.c), and its extend (decode.c). */

@@ -1,5 +1,6 @@
 /* attnc check: the compiled kernel's extend. Calls of extend append the sequences of a sample in pieces, and their
-   output is compared with the expected output of forward. A piece is the tokens that one call appends. */
+   output is compared with the expected output of forward, without dropout. A piece is the tokens that one call appends.
+ */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
@@ -158,7 +159,7 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
     uint64_t state = c->o->has_seed ? c->o->seed : 1;
     for (int k = 0; k < 2 * c->sizes; k++) {
         const int n = k / 2;
-        const struct sample *s = &c->sample[n];
+        const struct sample *s = &c->extended[n];
         const int64_t rows = s->out.elements / s->out.row;
         if (!grows(&c->size[n])) continue;
         struct called forward;

@@ -318,11 +318,11 @@ void check_passes(struct checking *c)
     check_parts(x);
 }
 
-void check_add_rounding(const struct checking *c, int sample, double *row)
+void check_add_rounding(const struct checking *c, const struct graph *g, int sample, double *row)
 {
     struct arena *arena = arena_new();
     struct checking_passes x = {.c = (struct checking *)c, .arena = arena};
     x.known[0] = arena_alloc(arena, (size_t)c->sizes * sizeof *x.known[0]);
-    add_rounding(&x, &(struct either){.graph = c->p->graph}, false, sample, 1, &c->sample[sample].out, row);
+    add_rounding(&x, &(struct either){.graph = g}, false, sample, 1, &c->sample[sample].out, row);
     arena_free(arena);
 }

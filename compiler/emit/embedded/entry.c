@@ -439,6 +439,9 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     struct call call = {.params = params, ARRAY_VALUES};
     const int error = CHECK_PROBLEM(problem, HEAD_DIM, VALUE_DIM, &call.p);
     if (error) return error;
+#if SEEDED
+    if (call.p.seed == 0) call.p.seed = SEED_OF_SPEC;
+#endif
 #if MAX_LENGTH
     if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
 #endif
@@ -610,6 +613,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     struct call call = {.params = params, GRADIENT_VALUES};
     int error = CHECK_PROBLEM(problem, HEAD_DIM, VALUE_DIM, &call.p);
     if (error) return error;
+#if SEEDED
+    if (call.p.seed == 0) call.p.seed = SEED_OF_SPEC;
+#endif
 #if MAX_LENGTH
     if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
 #endif

@@ -94,8 +94,12 @@ EXTEND_CHOICE
 #define extend_version() version(INT64_MAX)
 #endif
 
+#if ATTENDS
 #if PREPARED
 /* Returns the version for n_k keys that reads prepared keys, for example normalised ones, from a state. */
+#else
+/* Returns the version for n_k keys in a state. It drops nothing, unlike the version of forward. */
+#endif
 #if FEW
 static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
 #else
@@ -105,6 +109,7 @@ static struct version attending(int64_t n_k)
 ATTEND_CHOICE
 }
 
+#if PREPARED
 /* Returns the version that prepares keys and stores them in a state. */
 static struct version preparing(void)
 {
@@ -112,11 +117,18 @@ PREPARE_CHOICE
 }
 
 /* Returns the largest workspace of a thread, in bytes, of any version that prepares keys or reads prepared keys. */
-static size_t bytes_of_prepared(void)
+#else
+/* Returns the largest workspace of a thread, in bytes, of any of these versions. */
+#endif
+static size_t bytes_of_attending(void)
 {
     static const int64_t from[] = {LENGTHS};
+#if PREPARED
     const struct version prepares = preparing();
     size_t bytes = bytes_a_thread(&prepares);
+#else
+    size_t bytes = 0;
+#endif
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
 #if FEW
         const struct version few = attending(from[k], 0, 0), v = attending(from[k], MANY_ROWS, 0);
@@ -497,8 +509,8 @@ int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *
 size_t SPEC_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-#if PREPARED
-    return bytes_of_prepared() * threads_served(problem);
+#if ATTENDS
+    return bytes_of_attending() * threads_served(problem);
 #elif EXTEND_BY_LENGTH
     return max_bytes_a_thread(INT64_MAX) * threads_served(problem);
 #else
@@ -695,8 +707,8 @@ PARAM_ROW_VALUES
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const size_t given = problem->workspace_bytes;
-#if PREPARED
-    const size_t bytes = bytes_of_prepared();
+#if ATTENDS
+    const size_t bytes = bytes_of_attending();
 #elif EXTEND_BY_LENGTH
     const size_t bytes = max_bytes_a_thread(INT64_MAX);
 #else
