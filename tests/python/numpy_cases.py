@@ -90,6 +90,37 @@ def kernels_give_what_definitions_say(folder):
 
 
 @case
+def dropout_takes_a_seed(folder):
+    q, k, v = arrays('float64', n=37, m=41, D=8)
+    spec = {'similarity': 'softmax', 'mask': 'causal', 'dropout': 0.4, 'seed': 5, 'shape': {'head_dim': 8},
+            'dtype': 'f64'}
+    made, dout = attnc.kernel(spec), np.random.default_rng(2).standard_normal(q.shape)
+    check(made.dropout == 0.4 and attnc.kernel('softmax').dropout == 0, 'the attribute dropout')
+    for seed in None, 0, 77, 2 ** 64 - 1:
+        wanted = definitions.attend(spec | {'seed': seed or 5}, {}, q, k, v)
+        close(made(q, k, v, seed=seed), wanted, 1e-12, 'seed %s' % seed)
+        out, saved = made(q, k, v, seed=seed), attnc.Saved()
+        close(made(q, k, v, seed=seed, saved=saved), out, 1e-13, 'saved= changes the result')
+        got, along = made.backward(q, k, v, out, dout, seed=seed, saved=saved), np.random.default_rng(3).standard_normal(k.shape)
+        ends = [(made(q, k + step * along, v, seed=seed) * dout).sum() for step in (1e-5, -1e-5)]
+        close((got.dk * along).sum(), (ends[0] - ends[1]) / 2e-5, 1e-5, 'dk with the seed %s' % seed)
+    draws = np.mean([made(q, k, v, seed=seed) for seed in range(1, 401)], 0)
+    undropped = attnc.kernel(spec, set={'dropout': 0})(q, k, v)
+    check(np.abs(draws - undropped).max() < 0.3 * np.abs(undropped).max(), 'the mean of 400 draws')
+    close(made.state(2).extend(q[:, :, :1], k[:, :, :1], v[:, :, :1]), np.repeat(v[:, :, :1], q.shape[1] // v.shape[1], 1),
+          1e-12, 'extend drops')
+    close(attnc.attention(q, k, v, mask='causal', dropout=0.4, seed=9), made(q, k, v, seed=9), 1e-12, 'attention()')
+    both = attnc.kernel({'similarity': {'linear': {'features': {'favor_positive': {'count': 8, 'seed': 7}}}},
+                         'dropout': 0.4, 'seed': 5, 'shape': {'head_dim': 8}, 'dtype': 'f64'})
+    given = both.init(7)
+    close(both(q, k, v), both(q, k, v, seed=5, **given), 1e-12, 'two seeds in a spec')
+    refuses(lambda: attnc.attention(q, k, v, dropout=0.1), TypeError, 'dropout needs seed=, a new number for each call')
+    refuses(lambda: attnc.attention(q, k, v, seed=1), TypeError, 'seed is the seed of dropout, so it needs dropout=')
+    refuses(lambda: small('softmax')(q, k, v, seed=1), TypeError,
+            'softmax has no random parameters and no dropout, so it takes no seed')
+
+
+@case
 def gradients_are_differences(folder):
     rng = np.random.default_rng(4)
     for name in 'softmax_causal', 'hedgehog', 'qk_norm':
@@ -376,7 +407,8 @@ def errors_are_exact(folder):
     odd = np.frombuffer(b'\0' * (q.nbytes + 1), 'u1')[1:].view('f4').reshape(q.shape)
     refuses(lambda: made(odd, k, v), ValueError, 'softmax_causal: q, k or v is not aligned: its address …')
     refuses(lambda: made(q, k, v, bias=q), TypeError, "softmax_causal has no parameter 'bias'; it takes none")
-    refuses(lambda: made(q, k, v, seed=1), TypeError, 'softmax_causal has no random parameters, so it takes no seed')
+    refuses(lambda: made(q, k, v, seed=1), TypeError, 'softmax_causal has no random parameters and no dropout, so it takes '
+            'no seed')
     refuses(lambda: made(q, k, v, threads=-1), ValueError, 'threads is -1; expected 0 to 2147483647')
     refuses(lambda: small('hedgehog')(q, k, v), ValueError,
             'hedgehog needs the parameter features_wq, float32 [H, 8, 8]')

@@ -121,6 +121,26 @@ def gradcheck(folder):
 
 
 @case
+def dropout(folder):
+    spec = {'similarity': 'softmax', 'mask': 'causal', 'dropout': 0.4, 'seed': 5, 'shape': {'head_dim': 8}, 'dtype': 'f64'}
+    made = attnc.kernel(spec)
+    given = tensors(torch.float64, True, n=9, D=8)
+    check(torch.autograd.gradcheck(lambda *x: made(*x, seed=77), given), 'gradcheck')
+    layer, undropped = attnc.torch.Attention(spec, heads=4, kv_heads=2), attnc.kernel(spec, set={'dropout': 0})
+    torch.manual_seed(1)
+    first, second = layer(*given), layer(*given)
+    torch.manual_seed(1)
+    check(torch.equal(layer(*given), first) and not torch.equal(first, second), 'seeds of a module in training')
+    check(torch.equal(layer.eval()(*given), undropped(*given)), 'eval() drops')
+    compiled = torch.compile(lambda *x: attnc.attention(*x, dropout=0.2, seed=3), fullgraph=True)
+    check(torch.equal(compiled(*given), attnc.attention(*given, dropout=0.2, seed=3)), 'torch.compile')
+    several = torch.randn(3, *given[0].shape, dtype=torch.float64)
+    refuses(lambda: torch.func.vmap(lambda d: torch.autograd.grad(made(*given, seed=1), given[0], d)[0])(several),
+            NotImplementedError, 'attention: this call of vmap would not draw what forward drew, because dropout draws '
+            'by the index in the batch')
+
+
+@case
 def opcheck(folder):
     made, learned = small('softmax_causal'), small('hedgehog')
     compact = tensors(grad=True)

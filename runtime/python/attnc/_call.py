@@ -472,6 +472,7 @@ class Binding:
         self.gradients = ["dq", "dk", "dv", *of_parameters]  # of the operators for PyTorch, which always take v
         self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
             "Gradients", ["dq", "dk"] + ([] if values_are_keys else ["dv"]) + of_parameters)
+        self.own_seed: int | None = None  # the seed in the spec for random parameters
         self.library: Any = None
         self.copied: set[str] = set()  # the names of arrays for which a warning about copies was given
         self._lock = threading.Lock()
@@ -633,7 +634,8 @@ class _Call:
         for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
             if value is not None and not 0 <= operator.index(value) <= most:
                 raise ValueError(f"{word} is {value}; expected 0 to {most}")
-        self.binding, self.seed, self.problem = binding, seed, _Problem(threads=threads, team=_teams.of_torch())
+        self.binding, self.seed = binding, binding.own_seed if seed is None else seed
+        self.problem = _Problem(threads=threads, team=_teams.of_torch(), seed=seed or 0)
         self.sizes: dict[str, int] = {}
         self.params: int | None = None
         self.tokens = "n_k"  # the name of the size that is the number of rows of k in this call

@@ -93,6 +93,7 @@ class Kernel:
         binding = Binding(info["name"], info["attnc"], info["dtype"], info["head_dim"], info["value_dim"],
                           [(p.name, p.dtype, p.shape, p.from_seed is not None) for p in self.parameters],
                           values_are_keys=info["values"] == "keys")
+        binding.own_seed = self._own_seed
         binding.load(info["library"])
         return binding
 
@@ -164,6 +165,14 @@ class Kernel:
     def seed(self) -> int | None:
         """The seed in the spec for random parameters, or None."""
         return self._own_seed
+
+    @property
+    def dropout(self) -> float:
+        """The probability that a call drops a weight."""
+        return float(self._info["dropout"])
+
+    def _without_dropout(self) -> Kernel:
+        return _of_source(self._source.with_settings("dropout=0")) if self.dropout else self
 
     @property
     def spec(self) -> str:
@@ -265,10 +274,8 @@ class Kernel:
         return given
 
     def _seed(self, seed: int | None) -> int | None:
-        if seed is None:
-            return self._own_seed
-        if not any(p.from_seed for p in self.parameters):
-            raise TypeError(f"{self.name} has no random parameters, so it takes no seed")
+        if seed is not None and not self.dropout and not any(p.from_seed for p in self.parameters):
+            raise TypeError(f"{self.name} has no random parameters and no dropout, so it takes no seed")
         return seed
 
     def _check_values(self, v: Any) -> None:
@@ -286,7 +293,8 @@ class Kernel:
             that is not contiguous along its last axis is copied, with a warning at the first copy. A kernel whose
             values are its keys (`values_are_keys`) takes no v.
         out: [B, H, n_q, E], overwritten if given (NumPy, or a tensor without gradients), else allocated
-        seed: generates the random parameters that are not given, with the same values on every machine
+        seed: generates the random parameters that are not given, with the same values on every machine; also the seed
+            of dropout, whose default is the seed in the spec. The same seed drops the same weights in every call.
         saved: a Saved(), in which the call stores the values that backward() needs (only for NumPy arrays)
         threads: the number of threads; default: one for each processor, or torch.get_num_threads() for tensors. The
             result does not depend on it.
@@ -469,10 +477,10 @@ def _declared(text: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[tup
 
 
 def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None,
-                arrays: tuple[tuple[str, tuple[int | str, ...]], ...], head_dim: int, value_dim: int,
+                dropout: float, arrays: tuple[tuple[str, tuple[int | str, ...]], ...], head_dim: int, value_dim: int,
                 dtype: str) -> Kernel:
     """The kernel for these arguments of attention(); `arrays`: names and shapes."""
-    key = (weight, score, str(mask), str(normalize), algorithm, arrays, head_dim, value_dim, dtype)
+    key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype)
     made = _formulas.get(key)
     if made is None:
         spec: dict[str, Any] = {
@@ -487,6 +495,8 @@ def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any
             spec["algorithm"] = algorithm
         if arrays:
             spec["arrays"] = {name: {"shape": list(shape)} for name, shape in arrays}
+        if dropout:
+            spec["dropout"] = dropout
         # users of Python may expect 1/8 = 0.125, but formulas are C, where 1/8 = 0: the option makes it an error
         source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
         made = _formulas[key] = _of_source(source)
@@ -498,7 +508,8 @@ _formulas: dict[Any, Kernel] = {}
 
 def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, score: str | None = None,
               mask: str | Mapping[str, Any] | None = None, normalize: str | Mapping[str, Any] | None = None,
-              algorithm: str | None = None, arrays: Mapping[str, Array] | None = None, out: Array | None = None,
+              algorithm: str | None = None, arrays: Mapping[str, Array] | None = None, dropout: float = 0.0,
+              seed: int | None = None, out: Array | None = None,
               threads: int | None = None) -> AnyArray:
     """Attention from a formula, compiled at the first call.
 
@@ -516,11 +527,18 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         127]", arrays={"table": table}. A subscript beyond an end reads the element at that end. PyTorch computes
         gradients with respect to them. Another number of elements along an axis compiles another kernel, unless the
         subscript is always h, j, b, g or row
+    dropout: the probability that a weight is dropped; the others are divided by 1 - dropout. It needs a seed: the same
+        seed drops the same weights in every call
+    seed: the seed of dropout, an integer below 2**63 for tensors, below 2**64 for other arrays
     out, threads: as for a kernel
 
     Without `weight` and `score` it computes softmax attention. Raises the errors of attnc.kernel() and of a call."""
     if weight is not None and score is not None:
         raise TypeError("weight and score cannot be given together: a weight is used as it is, a score is the logit of softmax")
+    if dropout and seed is None:
+        raise TypeError("dropout needs seed=, a new number for each call")
+    if seed is not None and not dropout:
+        raise TypeError("seed is the seed of dropout, so it needs dropout=")
     for name, array in zip("qkv", (q, k, v)):
         shape = getattr(array, "shape", None)
         if shape is None or len(shape) != 4:
@@ -535,12 +553,13 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         if not hasattr(array, "shape"):
             raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array")
     declared = _declared(weight or score or "", given, *inputs[:2])
-    formula = weight, score, mask, normalize, algorithm, declared, int(inputs[0].shape[3]), int(inputs[2].shape[3]), _FLOATS[dtype]
+    formula = (weight, score, mask, normalize, algorithm, dropout, declared, int(inputs[0].shape[3]),
+               int(inputs[2].shape[3]), _FLOATS[dtype])
     made: AnyArray
     if _is(q, "torch", "Tensor"):
         from . import torch as bridge
 
-        made = bridge.call_formula(formula, *inputs, given, out, threads)  # type: ignore[assignment]
+        made = bridge.call_formula(formula, *inputs, given, seed, out, threads)  # type: ignore[assignment]
     else:
-        made = _of_formula(*formula)(q, k, v, out=out, threads=threads, **given)
+        made = _of_formula(*formula)(q, k, v, seed=seed, out=out, threads=threads, **given)
     return made

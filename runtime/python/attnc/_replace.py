@@ -66,6 +66,10 @@ def _given_by_calls(text: str) -> str:
     return ", ".join(p.keyword for p in _kernel_of(text).parameters if p.from_seed is None)
 
 
+def _drops(text: str) -> bool:
+    return _kernel_of(text).dropout > 0
+
+
 def _arrays(text: str) -> int:
     return len(_kernel_of(text).parameters)
 
@@ -76,7 +80,7 @@ def _own_seed(text: str, seed: Optional[int]) -> Optional[int]:
 
 
 _apart: Any = torch.compiler.disable
-for _function in _text_of, _difference_without_mask, _masks, _given_by_calls, _arrays, _own_seed:
+for _function in _text_of, _difference_without_mask, _masks, _given_by_calls, _drops, _arrays, _own_seed:
     _constant(_function)
 
 
@@ -91,6 +95,9 @@ def _is_bias(mask: Tensor) -> bool:
 
 def _kept(mask: Tensor) -> Tensor:
     return mask if mask.dtype == torch.bool else ~_hides(mask)
+
+
+_DROPS = "the spec drops weights, which replace() does not do; set={'dropout': 0} makes a spec that does not"
 
 
 class _Shaped:
@@ -121,6 +128,8 @@ class _Shaped:
                 or (q.shape[1] % k.shape[1] != 0 if enable_gqa else q.shape[1] != k.shape[1])):
             return "its arrays have other shapes than [B, H, n_q, D], [B, G, n_k, D] and [B, G, n_k, E]"
         text = self.text(q, v)
+        if _drops(text):
+            return _DROPS
         if _given_by_calls(text):
             return f"the spec needs arrays that calls of the model do not pass: {_given_by_calls(text)}"
         if mask is not None and mask.dim() > 1 and mask.shape[-2] == 1 < q.shape[2] and _masks(text):
@@ -512,5 +521,7 @@ def _why_not_of_module(shaped: _Shaped, module: nn.MultiheadAttention) -> str:
     if word is None:
         return f"its dtype is {module.out_proj.weight.dtype}"
     kernel = _kernel_of(_text_of(shaped.name, word, module.head_dim, module.head_dim))
+    if kernel.dropout:
+        return _DROPS
     taken = [p.keyword for p in kernel.parameters if p.dtype == "i32" or {"n_q", "n_k"} & {*map(str, p.shape)}]
     return f"the spec needs arrays that calls of the model do not pass: {', '.join(taken)}" if taken else ""

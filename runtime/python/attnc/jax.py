@@ -208,6 +208,10 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
         raise ValueError("out is for NumPy arrays and tensors; arrays of JAX are immutable")
     if threads is not None:
         raise ValueError("threads= is for NumPy arrays and tensors; for JAX, set OMP_NUM_THREADS in the environment")
+    if kernel.dropout:
+        raise NotImplementedError(f"{kernel.name}: dropout is not available for arrays of JAX; set={{'dropout': 0}} "
+                                  "makes a kernel without it")
+    seed = kernel.seed if seed is None else seed
     sizes: dict[str, int] = {}
     D, E = kernel.head_dim, kernel.value_dim
     inputs = [("q", q, ("B", "H", "n_q", D)), ("k", k, ("B", "G", "n_k", D)), ("v", v, ("B", "G", "n_k", E))]

@@ -190,6 +190,9 @@ def _(info: Any, in_dims: Any, kernel: str, q: Tensor, k: Tensor, v: Tensor, par
 def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
       parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> Any:
     count, made = info.batch_size, _kernel_of(kernel)
+    if made.dropout and (any(wanted[3:]) or in_dims[5] is None):
+        raise NotImplementedError(f"{made.name}: this call of vmap would not draw what forward drew, because dropout "
+                                  "draws by the index in the batch")
     if any(wanted[3:]):  # a gradient with respect to a parameter sums over the batch, so each call needs its own
         arrays = [a.movedim(dim, 0) if dim is not None else a.expand(count, *a.shape)
                   for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
@@ -336,7 +339,8 @@ _constant(_names_of_formula)
 _constant(_text_as)
 
 
-def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arrays: Mapping[str, Tensor], out: Any,
+def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arrays: Mapping[str, Tensor],
+                 seed: Optional[int], out: Any,
                  threads: Optional[int]) -> Tensor:
     """attnc.attention() for tensors. In a graph of torch.compile the kernel is represented by its text."""
     if torch.compiler.is_compiling() and out is None and threads is None:
@@ -345,8 +349,8 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
         formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype)
         given = [arrays[name] for name in _names_of_formula(*formula)]
         differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in (q, k, v, *given))
-        return _forward(_text_of_formula(*formula), q, k, v, given, None, differentiable)[0]  # type: ignore[no-any-return]
-    return _of_formula(*formula)(q, k, v, out=out, threads=threads, **arrays)
+        return _forward(_text_of_formula(*formula), q, k, v, given, seed, differentiable)[0]  # type: ignore[no-any-return]
+    return _of_formula(*formula)(q, k, v, seed=seed, out=out, threads=threads, **arrays)
 
 
 def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters: Sequence[Optional[Tensor]],
@@ -378,8 +382,10 @@ class Attention(nn.Module):
 
     forward(q [B, H, n_q, D], k [B, G, n_k, D], v [B, G, n_k, E], **arrays) takes the parameters that the layer does not
     own: integers, and arrays that are not `learned: true`. There is no v if the values are the keys. It returns
-    [B, H, n_q, E], computed by the kernel for their dtype. The learned parameters are nn.Parameters, named by their
-    keywords (`features_wq`). They are float32 (float64 for an f64 kernel), whatever the dtype of q, k and v. Random parameters are buffers, so that a
+    [B, H, n_q, E], computed by the kernel for their dtype. With dropout, a module in training takes a new seed from
+    PyTorch's generator for each call (torch.manual_seed repeats them); after eval() nothing is dropped. The learned
+    parameters are nn.Parameters, named by their keywords (`features_wq`). They are float32 (float64 for an f64 kernel),
+    whatever the dtype of q, k and v. Random parameters are buffers, so that a
     state_dict has everything that the result depends on."""
 
     def __init__(self, spec: Spec | Kernel, heads: int | None = None, kv_heads: int | None = None, *,
@@ -390,6 +396,7 @@ class Attention(nn.Module):
             raise TypeError("set= needs a spec, but this kernel is already compiled")
         self.kernel = spec if isinstance(spec, Kernel) else _kernel(spec, set)
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
+        self._undropped = self.kernel._without_dropout()
         self._seed = self.kernel.seed if seed == 0 and self.kernel.seed is not None else seed
         self._sizes = {"heads": heads, "kv_heads": kv_heads, "n_q": n_q, "n_k": n_k}
         for word, array in self._initial().items():
@@ -422,11 +429,13 @@ class Attention(nn.Module):
             value = getattr(self, p.keyword) if owned else arrays.get(p.keyword)
             if p.dtype != "i32" and isinstance(value, Tensor):
                 arrays[p.keyword] = value.to(torch.float64 if word == "f64" else torch.float32)
-        if word == self.kernel.dtype:
-            return self.kernel(q, k, v, **arrays)
-        given = [arrays.pop(p.keyword, None) for p in self.kernel.parameters]
-        self.kernel._given(arrays)  # raises TypeError for an unknown parameter
-        return _call_text(_text_as(self.kernel._text, word), q, k, v, given)
+        kernel = self.kernel if self.training else self._undropped
+        seed = int(torch.randint(1, 2**63 - 1, (), device="cpu")) if kernel.dropout else None
+        if word == kernel.dtype:
+            return kernel(q, k, v, seed=seed, **arrays)
+        given = [arrays.pop(p.keyword, None) for p in kernel.parameters]
+        kernel._given(arrays)  # raises TypeError for an unknown parameter
+        return _call_text(_text_as(kernel._text, word), q, k, v, given, seed)
 
     def extra_repr(self) -> str:
         heads = "" if self.heads is None else f", heads={self.heads}"
