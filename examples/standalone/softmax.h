@@ -72,6 +72,9 @@ struct attn_problem { /* zero the struct before use: new members are added at th
                       append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
                       kernel sums at a time */
     const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
+    uint64_t seed; /* for kernels with dropout: the seed of the draw;
+        0: the seed in the spec. Backward must get the seed
+                      of forward. NAME_extend drops nothing */
 };
 
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for

@@ -87,6 +87,8 @@ set -g __attnc_keys \
     'normalize=sum' \
     'normalize=none' \
     'normalize.sum_plus=' \
+    'dropout=' \
+    'seed=' \
     'project=linformer' \
     'project.linformer.size=' \
     'shape.head_dim=' \
@@ -158,7 +160,7 @@ complete -c attnc -n '__fish_seen_subcommand_from run' -l in -xa '(__fish_comple
 complete -c attnc -n '__fish_seen_subcommand_from run' -l out -xa '(__fish_complete_directories)' -d 'where out.npy goes; the folder is created'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l chunks -x -d 'decodes in calls of these sizes, repeated, as in 1,7,64, and compares the result with forward'
 complete -c attnc -n '__fish_seen_subcommand_from explain run check bench tune' -l threads -x -d 'threads (default: all); for bench a list, as in 1,2,4'
-complete -c attnc -n '__fish_seen_subcommand_from run check bench tune' -l seed -x -d 'seed of generated parameters'
+complete -c attnc -n '__fish_seen_subcommand_from run check bench tune' -l seed -x -d 'seed of generated parameters; for run, of dropout, too'
 complete -c attnc -n '__fish_seen_subcommand_from explain check bench' -l lengths -x -d 'numbers of queries and keys, as in 1000,4k..64k (doubling)'
 complete -c attnc -n '__fish_seen_subcommand_from explain bench tune' -l document -x -d 'positions with the same integer id (default: 1000)'
 complete -c attnc -n '__fish_seen_subcommand_from tune' -l shape -x -d 'n=4k..64k,heads=8/2,batch=1,threads=2: lengths that double, heads and key/value heads; may be given several times (default: n=4k,heads=8)'
