@@ -5513,7 +5513,7 @@ static struct version preparing(void)
 }
 
 /* Returns the largest workspace of a thread, in bytes, of any version that prepares keys or reads prepared keys. */
-static size_t bytes_of_prepared(void)
+static size_t bytes_of_attending(void)
 {
     static const int64_t from[] = {0};
     const struct version prepares = preparing();
@@ -5773,7 +5773,7 @@ int softmax_yarn_state_fold(const struct attn_problem *problem, void *left, cons
 size_t softmax_yarn_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return bytes_of_prepared() * threads_served(problem);
+    return bytes_of_attending() * threads_served(problem);
 }
 
 /* Returns `rows` moved so that row `first` becomes row 0. `first` may be negative: rows before the array are never
@@ -5895,7 +5895,7 @@ int softmax_yarn_extend(const struct attn_problem *problem, const struct softmax
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const size_t given = problem->workspace_bytes;
-    const size_t bytes = bytes_of_prepared();
+    const size_t bytes = bytes_of_attending();
     const int threads = thread_count(problem, given, bytes);
     if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
