@@ -120,6 +120,7 @@ static void add_group(struct paths *p, enum group group, const char *prefix)
         case ROW_TEXT:
         case ROW_EXPRESSION:
         case ROW_ANGLE:
+        case ROW_EXPRESSION_OF_QUERY:
         case ROW_CONDITION:
         case ROW_PREPARE:
         case ROW_MASKS:

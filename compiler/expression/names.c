@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { PAIR = EXPRESSION_PAIR, MASK = EXPRESSION_MASK, ANGLE = EXPRESSION_ANGLE };
+enum { PAIR = EXPRESSION_PAIR, MASK = EXPRESSION_MASK, ANGLE = EXPRESSION_ANGLE, QUERY = EXPRESSION_QUERY };
 
 static const struct {
     const char *text;

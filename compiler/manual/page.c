@@ -98,20 +98,24 @@ void manual_names(struct text *markdown)
     static const struct {
         enum expression_place place;
         const char *keys;
-    } places[] = {
-        {EXPRESSION_PAIR, "`modify` and `weight`"}, {EXPRESSION_MASK, "`expr`"}, {EXPRESSION_ANGLE, "`angle`"}};
+    } places[] = {{EXPRESSION_PAIR, "`modify` and `weight`"},
+                  {EXPRESSION_MASK, "`expr`"},
+                  {EXPRESSION_ANGLE, "`angle`"},
+                  {EXPRESSION_QUERY, "`sink`"}};
     enum { PLACES = sizeof places / sizeof *places };
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
         const enum expression_name name = (enum expression_name)n;
-        int allowed = 0, without = 0, with = 0;
-        for (int k = 0; k < PLACES; k++) {
-            const bool here = expression_name_allowed(name, places[k].place);
-            allowed += here;
-            *(here ? &with : &without) = k;
-        }
+        int allowed = 0, with = 0;
+        for (int k = 0; k < PLACES; k++)
+            if (expression_name_allowed(name, places[k].place)) allowed++, with = k;
         text_add(markdown, "- `%s`: %s", expression_name(name), expression_name_says(name));
         if (allowed == 1) text_add(markdown, "; only in %s", places[with].keys);
-        if (allowed == 2) text_add(markdown, "; not in %s", places[without].keys);
+        const char *word = "; not in";
+        for (int k = 0; k < PLACES && allowed > 1; k++) {
+            if (expression_name_allowed(name, places[k].place)) continue;
+            text_add(markdown, "%s %s", word, places[k].keys);
+            word = " and";
+        }
         text_add(markdown, "%s.\n", expression_name_decodes(name) ? "" : "; not with `decode`");
     }
 }

@@ -201,6 +201,9 @@ static json_t *value(const struct key_row *row)
     case ROW_ANGLE:
     case ROW_CONDITION:
         return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "[^ \\t\\r\\n]", "maxLength", 4096);
+    case ROW_EXPRESSION_OF_QUERY:
+        return json_pack("{s:[s, s], s:s, s:i}", "type", "number", "string", "pattern", "[^ \\t\\r\\n]", "maxLength",
+                         4096);
     case ROW_CHOICE:
     case ROW_SWITCH:
     case ROW_SIMILARITY:

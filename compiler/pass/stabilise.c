@@ -247,6 +247,19 @@ static void split_constant(struct scaling *s, struct power *p)
     p->e = expr_real(s->m, p->e->real * exp2(-bits * (double)s->degree));
 }
 
+/* Rewrites a summand exp(x) * e, which is not relative, as 2^exponent * e or exponent^degree * e. Example: a logit of a
+   row that belongs to no key. exp(x) alone could overflow. */
+static void split_exponential(struct scaling *s, struct power *p)
+{
+    const struct expr *exponent = NULL, *others = NULL;
+    if (p->exponent) return;
+    split_exponentials(s->m, p->e, &exponent, &others);
+    if (!exponent) return;
+    if (s->degree) exponent = exp2_of(s->m, expr_scaled(s->m, exponent, 1 / (double)s->degree));
+    p->exponent = exponent;
+    p->e = others ? others : expr_real(s->m, 1);
+}
+
 /* Scales a->e and b->e to a common exponent, the larger of the two, and returns it. The constant 0 has any exponent. */
 static const struct expr *agree(struct scaling *s, struct power *a, struct power *b)
 {
@@ -255,6 +268,7 @@ static const struct expr *agree(struct scaling *s, struct power *a, struct power
     if (a->exponent == b->exponent) return a->exponent;
     struct power *side[2] = {a, b};
     const struct expr *none = expr_real(s->m, s->degree ? 1 : 0), *common;
+    for (int k = 0; k < 2; k++) split_exponential(s, side[k]);
     for (int k = 0; k < 2; k++) split_constant(s, side[k]);
     common = expr_make(s->m, EXPR_MAX, a->exponent ? a->exponent : none, b->exponent ? b->exponent : none, NULL);
     for (int k = 0; k < 2; k++) {

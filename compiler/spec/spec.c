@@ -70,4 +70,5 @@ void spec_expressions(const struct spec *spec,
     if (spec->similarity.modify) visit(user, "modify", spec->similarity.modify);
     if (spec->similarity.weight) visit(user, "weight", spec->similarity.weight);
     mask_expressions(spec->mask, visit, user);
+    if (spec->sink) visit(user, "sink", spec->sink);
 }

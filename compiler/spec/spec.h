@@ -126,7 +126,7 @@ struct mask {
     struct mask **part;
 };
 
-enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SUM_PLUS, NORMALIZE_NONE };
+enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SUM_PLUS, NORMALIZE_SINK, NORMALIZE_NONE };
 enum algorithm_kind { ALGORITHM_AUTO, ALGORITHM_QUADRATIC, ALGORITHM_LINEAR };
 enum { EMIT_FORWARD = 1, EMIT_BACKWARD = 2, EMIT_DECODE = 4 };
 struct knob {
@@ -155,6 +155,7 @@ struct spec {
     double sum_plus;
     double dropout;    /* the probability that a weight is dropped; 0: none is */
     uint64_t seed;     /* of the draw for dropout, if the caller gives none */
+    const struct expression *sink; /* the logit that has no key */
     int64_t linformer; /* `size` of linformer; 0: the spec has no projection */
     struct position project_at, block_at, algorithm_at, emit_at;
     int64_t head_dim, value_dim, max_length; /* max_length 0: no limit on queries and keys */
@@ -232,6 +233,7 @@ enum row_type {
     ROW_TEXT,
     ROW_EXPRESSION,
     ROW_ANGLE,
+    ROW_EXPRESSION_OF_QUERY,
     ROW_CONDITION,
     ROW_CHOICE,
     ROW_SWITCH,

@@ -34,6 +34,20 @@ static int drop(struct builder *x, int w)
     return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
 }
 
+/* ---- the denominator ---- */
+
+/* Returns exp(sink). A large sink does not overflow (pass/stabilise.c), but a constant is evaluated here. */
+static const struct expr *build_sink(struct builder *x, struct operands *operands)
+{
+    static const double MAX_CONSTANT_SINK = 700;
+    const struct expr *sink = build_expression(x, x->spec->sink, build_real(x, 0), operands);
+    const double constant = sink->op == EXPR_REAL ? sink->real : sink->op == EXPR_INT ? (double)sink->integer : 0;
+    if (fabs(constant) > MAX_CONSTANT_SINK)
+        diagnostics_error(x->diagnostics, x->spec->sink->at, "a constant sink is from -%g to %g, found %g",
+                          MAX_CONSTANT_SINK, MAX_CONSTANT_SINK, constant);
+    return build_op1(x, EXPR_EXP, sink);
+}
+
 /* ---- the whole graph ---- */
 
 static struct builder begin(struct arena *arena, const struct spec *spec, struct diagnostics *d)
@@ -82,21 +96,22 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     drops &= spec->dropout > 0;
     if (drops) w = drop(x, w);
     int sum = graph_contract(x->g, 5, result, graph_ref(x->g, w, NULL), graph_ref(x->g, v, NULL), region);
-    struct ref refs[] = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)};
+    struct operands operands = {.count = 2, .ref = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)}};
     const struct expr *denominator = build_operand(x, 1);
     x->at = (struct position){0, 0};
     switch (spec->normalize) {
     case NORMALIZE_NONE:
-        graph_output(x->g, "out", graph_map(x->g, 5, result, 1, refs, build_operand(x, 0)));
+        graph_output(x->g, "out", graph_map(x->g, 5, result, 1, operands.ref, build_operand(x, 0)));
         return x->g;
     case NORMALIZE_SUM: break;
+    case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
     case NORMALIZE_SUM_PLUS: denominator = build_add(x, denominator, build_real(x, spec->sum_plus)); break;
     }
     /* a denominator of exactly 0 gives the result 0, as for a query that sees no key */
     const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
     graph_output(
         x->g, "out",
-        graph_map(x->g, 5, result, 2, refs,
+        graph_map(x->g, 5, result, operands.count, operands.ref,
                   build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient)));
     return diagnostics_errors(d) > errors ? NULL : x->g;
 }
