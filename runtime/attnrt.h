@@ -39,7 +39,8 @@ enum attn_error {
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the second state cannot be appended to the first, for example because
                                it begins at another position */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold */
+    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold, or results of this kind or type
+                             by attn_merge */
 };
 
 /* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start
@@ -79,6 +80,19 @@ struct attn_problem { /* zero the struct before use: new members are added at th
     const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
     uint64_t seed; /* for kernels with dropout: the seed of the draw; 0: the seed in the spec. Backward must get the seed
                       of forward. NAME_extend drops nothing */
+    /* For kernels with statistics (attn_kernel.statistics): an array [B,H,n_q] that forward and extend write, of float,
+       or of double for a kernel of f64. NULL: not wanted. Its strides: a row is one element. */
+    void *statistics;
+    struct attn_strides statistics_at;
+};
+
+/* The kind of a kernel's statistics, which are numbers for the rows of `out`. A row that sees no key has 0, or -inf for
+   logarithms. */
+enum attn_statistics {
+    ATTN_NO_STATISTICS,
+    ATTN_LOGARITHMS,   /* the logarithm of the denominator of the row, for a softmax */
+    ATTN_DENOMINATORS, /* the denominator of the row */
+    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the logarithm or the denominator is that of 1 */
 };
 
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
@@ -130,6 +144,10 @@ struct attn_kernel {
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
     int values_are_keys; /* 1: a value is the first value_dim elements of its key. The functions above then ignore v, dv
                             and their strides; dk has the gradient with respect to both */
+    /* The statistics, and the function that merges two results (attn_merge), or NULL. */
+    enum attn_statistics statistics;
+    int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
+                 const void *right_out);
 };
 
 #elif ATTNRT_TYPES != 6
@@ -161,6 +179,26 @@ size_t attn_dtype_size(enum attn_dtype dtype);
 void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape);
 /* Whether parameter p is learned; only learned parameters have gradients. */
 int attn_param_learned(const struct attn_param *p);
+
+/* ---- results for two sets of keys (merge.c) ---- */
+
+/* Merges the results of forward for the same queries and two sets of keys that have no key in common. `left_out` and
+   left->statistics become the result for all these keys, up to rounding. A row that sees no key on one side is that of
+   the other side.
+   - left, right: the problems of both calls, with their statistics. The sizes of out must be equal; sizes of keys are
+     not used. left->threads and left->team say how many threads merge. Without a team, and unless this function was
+     compiled with OpenMP, it is one.
+   - dtype, value_dim, kind: those of the kernel (struct attn_kernel). With ATTN_UNDIVIDED, rows are added, and the
+     statistics may be NULL.
+   - Only one of the calls may have a constant or a sink in its denominator (`normalize: {sum_plus: …}` or `sink`).
+   - Queries see the same keys in a call for a part of the keys only if the mask does not use positions.
+   Returns 0, or one of
+   - ATTN_EPROBLEM: a size or stride is negative or too small, or the sizes differ
+   - ATTN_ESIZE: a product of sizes overflows
+   - ATTN_EPOINTER: a problem or an array is NULL
+   - ATTN_EFOLD: `kind` is ATTN_NO_STATISTICS, or `dtype` is no type of results */
+int attn_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, const void *right_out,
+               enum attn_dtype dtype, int64_t value_dim, enum attn_statistics kind);
 
 /* ---- 16-bit elements (half.c) ---- */
 

@@ -70,7 +70,7 @@ int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int
     } array[] = {{&p.q, true, false, head_dim},   {&p.k, false, false, head_dim},    {&p.v, false, false, value_dim},
                  {&p.out, true, true, value_dim}, {&p.dout, true, false, value_dim}, {&p.dq, true, true, head_dim},
                  {&p.dk, false, true, head_dim},  {&p.dv, false, true, value_dim}};
-    int error = 0;
+    int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL);
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
         error = strides_check(array[a].strides, p.batch, array[a].of_queries ? p.heads : p.kv_heads,
                               array[a].of_queries ? p.n_q : p.n_k, array[a].dim, array[a].written);

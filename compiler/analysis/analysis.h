@@ -216,9 +216,9 @@ extern const struct array_size_row array_sizes[ARRAY_SIZES];
 
 enum entry { ENTRY_FORWARD, ENTRY_BACKWARD, ENTRIES };
 enum array_access { ACCESS_NONE, ACCESS_READ, ACCESS_WRITTEN, ACCESS_WANTED /* written unless it is NULL */ };
-/* How a caller passes an array: as an argument of the entry points, or in struct NAME_params or NAME_gradients. WITHIN:
-   not by itself; its rows are the first elements of the rows of another array. */
-enum array_place { PLACE_ARGUMENT, PLACE_PARAMS, PLACE_GRADIENTS, PLACE_WITHIN };
+/* How a caller passes an array: as an argument of the entry points, or in struct attn_problem, NAME_params or
+   NAME_gradients. WITHIN: not by itself; its rows are the first elements of the rows of another array. */
+enum array_place { PLACE_ARGUMENT, PLACE_PROBLEM, PLACE_PARAMS, PLACE_GRADIENTS, PLACE_WITHIN };
 /* The array has one element, or one row of elements, for each query, key, pair, sequence or head. A SHARED array is the
    same for all. */
 #define ARRAY_ROLES \
@@ -260,7 +260,7 @@ struct kernel_array {
 };
 struct kernel_arrays {
     int count;
-    struct kernel_array *array; /* arguments, then parameters, then gradients with respect to parameters */
+    struct kernel_array *array; /* arguments, other outputs, parameters, gradients with respect to parameters */
 };
 /* Makes the table of a kernel's arrays, in the arena of the graph. `source` is the spec's graph before all passes. */
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source);

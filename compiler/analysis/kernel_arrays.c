@@ -1,5 +1,5 @@
 /* Makes the table of a kernel's arrays, in this order: the arrays that every kernel has (kernel_arrays.def), the
-   parameters of the graph, the gradients with respect to learned parameters. */
+   outputs of the graph other than `out`, its parameters, the gradients with respect to learned parameters. */
 #include "analysis.h"
 
 #include <stddef.h>
@@ -116,7 +116,12 @@ static void describe(struct kernel_array *a, struct arena *arena)
     a->role = role_of(a);
     a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && a->dtype != DTYPE_I32;
     a->rows = a->dtype != DTYPE_I32 && rows_of_tokens(a);
-    if (a->rows) a->strides = arena_printf(arena, a->place == PLACE_PARAMS ? "%s_at" : "p.%s", a->member);
+    if (a->rows)
+        a->strides = arena_printf(arena,
+                                  a->place == PLACE_PARAMS    ? "%s_at"
+                                  : a->place == PLACE_PROBLEM ? "p.%s_at"
+                                                              : "p.%s",
+                                  a->member);
 }
 
 int kernel_array_find(const struct kernel_arrays *all, const char *name)
@@ -161,8 +166,17 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     struct arena *const arena = source->module->arena;
     struct kernel_arrays *const all = arena_alloc(arena, sizeof *all);
     const enum dtype real = dtype_of_sums(spec->dtype);
-    all->array = arena_alloc(arena, (size_t)(FIXED + 2 * source->values) * sizeof *all->array);
+    all->array = arena_alloc(arena, (size_t)(FIXED + source->outputs + 2 * source->values) * sizeof *all->array);
     add_fixed(all, spec, source);
+    for (int o = 1; o < source->outputs; o++) {
+        struct kernel_array *const a = &all->array[all->count++];
+        *a = (struct kernel_array){.name = source->output[o].name,
+                                   .place = PLACE_PROBLEM,
+                                   .access = {ACCESS_WANTED, ACCESS_NONE},
+                                   .dtype = real,
+                                   .gradient_of = -1};
+        set_axes(a, source->module, &source->value[source->output[o].value]);
+    }
     for (int v = 0; v < source->values; v++) {
         const struct value *const value = &source->value[v];
         if (value->op != GRAPH_PARAM) continue;

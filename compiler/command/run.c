@@ -451,8 +451,9 @@ static double number_at(const struct attn_array *a, int64_t k)
    infinity only the same infinity. */
 static double difference(const struct attn_array *a, const struct attn_array *b)
 {
-    const int64_t dim = a->shape[3], rows = a->shape[0] * a->shape[1] * a->shape[2];
+    int64_t dim = a->shape[a->rank - 1], rows = 1;
     double most = 0;
+    for (int k = 0; k + 1 < a->rank; k++) rows *= a->shape[k];
     for (int64_t row = 0; row < rows; row++) {
         double scale = 0, off = 0;
         for (int64_t e = row * dim; e < (row + 1) * dim; e++) {
@@ -523,8 +524,10 @@ static void *element_of(const struct run *r, const char *name, int64_t element)
     return data ? data + (size_t)element * attn_dtype_size(r->kernel->dtype) : NULL;
 }
 
-/* Appends all tokens to the state by calls of extend. Returns the number of calls, or 0 after a message. */
-static int64_t extend_all(struct run *r, const struct attn_array *out, void *state, size_t bytes)
+/* Appends all tokens to the state by calls of extend, which write to `out` and to `statistics`, unless its data is
+   NULL. Returns the number of calls, or 0 after a message. */
+static int64_t extend_all(struct run *r, const struct attn_array *out, const struct attn_array *statistics, void *state,
+                          size_t bytes)
 {
     const struct attn_kernel *const kernel = r->kernel;
     const size_t size = attn_dtype_size(kernel->dtype);
@@ -547,6 +550,9 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, void *sta
             error = ATTN_EMEMORY;
             break;
         }
+        if (statistics->data)
+            p.statistics = (char *)statistics->data +
+                           (size_t)(done * p.statistics_at.row) * attn_dtype_size(statistics->dtype);
         error = kernel->extend(&p, r->params, element_of(r, "q", done * p.q.row), element_of(r, "k", done * p.k.row),
                                element_of(r, "v", done * p.v.row),
                                (char *)out->data + (size_t)(done * p.out.row) * size, state, workspace);
@@ -573,7 +579,14 @@ static const char *smaller_from(const struct run *r, size_t bytes)
     return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
 }
 
-/* --chunks: computes the output by calls of extend, compares it with forward's output in `out`, and writes it there. */
+/* Returns the array of statistics; NULL: the kernel has none. */
+static const struct kernel_array *statistics_of(const struct run *r)
+{
+    const int k = kernel_array_find(r->arrays, "statistics");
+    return k < 0 || r->arrays->array[k].place != PLACE_PROBLEM ? NULL : &r->arrays->array[k];
+}
+
+/* --chunks: computes the outputs by calls of extend, compares them with those of forward, and replaces those. */
 static void call_chunks(struct run *r, struct attn_array *out)
 {
     const struct attn_kernel *const kernel = r->kernel;
@@ -586,14 +599,17 @@ static void call_chunks(struct run *r, struct attn_array *out)
     r->problem.capacity = r->problem.n_k;
     const size_t bytes = kernel->state(&r->problem);
     void *const state = attn_alloc(bytes);
-    struct attn_array grown;
-    const bool room = make_array(r, &r->arrays->array[kernel_array_find(r->arrays, "out")], &grown);
+    struct attn_array grown,
+        statistics = {.data = NULL}, *const given = statistics_of(r) ? named(r, "statistics") : NULL;
+    const bool room = make_array(r, &r->arrays->array[kernel_array_find(r->arrays, "out")], &grown) &&
+                      (!given || make_array(r, statistics_of(r), &statistics));
     if (!state) out_of_memory(r, "the state", bytes);
-    const int64_t calls = state && room ? extend_all(r, &grown, state, bytes) : 0;
+    const int64_t calls = state && room ? extend_all(r, &grown, &statistics, state, bytes) : 0;
     attn_free(state);
     if (calls) {
         char text[32];
-        const double off = difference(&grown, out);
+        const double of_out = difference(&grown, out), of_given = given ? difference(&statistics, given) : 0,
+                     off = fmax(of_out, of_given);
         if (r->drops)
             mention(r->options, "", "%lld calls of extend, a state of %s%s; extend drops nothing, so forward differs",
                     (long long)calls, table_bytes((double)bytes, text, sizeof text), smaller_from(r, bytes));
@@ -608,6 +624,9 @@ static void call_chunks(struct run *r, struct attn_array *out)
     }
     attn_free(out->data);
     *out = grown;
+    if (!given) return;
+    attn_free(given->data);
+    *given = statistics;
 }
 
 static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
@@ -630,6 +649,11 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
     }
     struct attn_array *const out = named(r, "out");
     bool room = make_array(r, &r->arrays->array[kernel_array_find(r->arrays, "out")], out);
+    const struct kernel_array *const statistics = statistics_of(r);
+    if (statistics) {
+        room &= make_array(r, statistics, named(r, statistics->name));
+        p->statistics = named(r, statistics->name)->data;
+    }
     const bool gradients = named(r, "dout")->data != NULL && !o->chunks;
     p->workspace_bytes = kernel->workspace(p);
     void *workspace = attn_alloc(p->workspace_bytes);
@@ -655,6 +679,8 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         } else {
             if (o->chunks) call_chunks(r, out);
             if (r->status == STATUS_DONE) write_output(r, loaded, "out", out, seconds);
+            if (statistics && r->status == STATUS_DONE)
+                write_output(r, loaded, statistics->name, named(r, statistics->name), seconds);
         }
         if (!error && gradients && r->status == STATUS_DONE) call_backward(r, loaded);
     }

@@ -60,7 +60,8 @@ size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t ke
 {
     const struct compilation *forward = unit_choice(p, t, keys);
     if (!forward || !program_saves_rows(&forward->program)) return 0;
-    return (size_t)(forward->graph->outputs - 1) * (size_t)dtype_bytes(dtype_of_sums(p->spec->dtype));
+    return (size_t)(forward->graph->outputs - forward->gradients.results) *
+           (size_t)dtype_bytes(dtype_of_sums(p->spec->dtype));
 }
 
 const char *unit_part_name(const struct unit *p, const struct compilation *part)

@@ -146,7 +146,8 @@ static void compile_backward(struct maker *x, const struct schedule *schedule, c
     if (!x->good) return;
     for (int u = 0; u < p->default_count && !(schedule && schedule->knobs); u++)
         if (p->defaults[u].target == target) p->defaults[u].gradients[linear] = first;
-    const int saved = first->gradients.saving->outputs - 1, row_sums = first->gradients.row_sums->outputs;
+    const int saved = first->gradients.saving->outputs - first->gradients.results,
+              row_sums = first->gradients.row_sums->outputs;
     if (saved > p->saved) p->saved = saved;
     if (row_sums > p->row_sums) p->row_sums = row_sums;
     program = (struct program){.kind = PROGRAM_SAVED_ROWS, .linear = linear};

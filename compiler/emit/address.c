@@ -40,9 +40,10 @@ static bool has_rows(const struct emitter *x, const struct array *a)
     return false;
 }
 
-const struct kernel_array *emit_param_of_rows(const struct emitter *x, const struct array *a)
+const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a)
 {
-    const int k = x->arrays && a->kind == ARRAY_PARAM ? kernel_array_find(x->arrays, a->name) : -1;
+    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && array_of_rows(x->l, a)));
+    const int k = table ? kernel_array_find(x->arrays, a->name) : -1;
     return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
 }
 
@@ -51,7 +52,7 @@ bool emit_has_dropped(const struct emitter *x, const struct array *a)
     bool keys = false;
     for (int k = 0; k < a->rank; k++) keys |= x->m->axis[a->axes[k]].source == SIZE_N_K;
     return x->c->state.read_first && keys &&
-           ((a->kind == ARRAY_INPUT && array_of_elements(x->l, a)) || emit_param_of_rows(x, a));
+           ((a->kind == ARRAY_INPUT && array_of_elements(x->l, a)) || emit_strided_rows(x, a));
 }
 
 bool emit_has_members(const struct emitter *x, const struct array *a)
@@ -82,11 +83,12 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
     struct arena *arena = x->m->arena;
     for (int k = 0; k < r->rank; k++) {
         if (ref_axis(r, k) != axis) continue;
-        if (k == a->rank - 1) return "1";
+        const bool rows = array_of_rows(x->l, a);
+        if (k == a->rank - 1 && !(rows && emit_strided_rows(x, a))) return "1";
         enum size_source source = x->m->axis[a->axes[k]].source;
         if (emit_sums_of_queries(x, a) && source == SIZE_N_Q)
             return arena_printf(arena, "%lld", (long long)emit_row_of_sums(x->m, a));
-        if (array_of_elements(x->l, a) || array_of_rows(x->l, a) || emit_param_of_rows(x, a)) {
+        if (array_of_elements(x->l, a) || rows || emit_strided_rows(x, a)) {
             const bool members = emit_has_members(x, a);
             if (source == SIZE_BATCH) return arena_printf(arena, "%s_batch", a->name);
             if (source == SIZE_KV_HEADS) return arena_printf(arena, members ? "members * %s_head" : "%s_head", a->name);
@@ -158,7 +160,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
                                  x->m->axis[a->axes[k]].name);
         else
             index = emit_integer_text(x, r->sub[k], true);
-        if (x->m->axis[a->axes[k]].source == SIZE_ROWS && array_of_elements(x->l, a)) {
+        if (x->m->axis[a->axes[k]].source == SIZE_ROWS && (array_of_elements(x->l, a) || emit_strided_rows(x, a))) {
             made = arena_printf(arena, "%s + %s / n_q * %s_head + %s %% n_q * %s_row", made, index, a->name, index,
                                 a->name);
             continue;

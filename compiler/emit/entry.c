@@ -72,10 +72,13 @@ static const char *call_members(struct arena *arena, const struct kernel_arrays 
         const enum array_access forward = a->access[ENTRY_FORWARD],
                                 last = backward ? a->access[ENTRY_BACKWARD] : ACCESS_NONE;
         const bool written = forward > ACCESS_READ || last > ACCESS_READ;
-        if (a->place != PLACE_ARGUMENT && !is_param_of_rows(a) && !is_read_within(a)) continue;
+        if (a->place != PLACE_ARGUMENT && a->place != PLACE_PROBLEM && !is_param_of_rows(a) && !is_read_within(a))
+            continue;
         if (forward == ACCESS_NONE && last == ACCESS_NONE) continue;
         members = arena_printf(arena, "%s%s%s%s *%s;", members, *members ? "\n    " : "", written ? "" : "const ",
                                emit_stored(a->dtype), a->member);
+        if (a->place == PLACE_PROBLEM)
+            members = arena_printf(arena, "%s /* [%s], or NULL */", members, array_shape_text(arena, a, ","));
         if (is_param_of_rows(a)) members = arena_printf(arena, "%s\n    struct attn_strides %s;", members, a->strides);
     }
     return members;
@@ -107,6 +110,12 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
         const char **const missing = a->role == ROLE_PER_QUERY ? &of_queries : &of_keys;
         if (access != ACCESS_WANTED)
             *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
+    }
+    for (int k = 0; k < arrays->count; k++) { /* outputs that struct attn_problem points to */
+        a = &arrays->array[k];
+        if (a->place == PLACE_PROBLEM && a->access[entry] != ACCESS_NONE)
+            values = arena_printf(t->arena, "%s,\n        .%s = (%s *)problem->%s", values, a->member,
+                                  emit_stored(a->dtype), a->member);
     }
     template_set(t, arena_printf(t->arena, "%s_ARGUMENTS", word), emit_array_arguments(t->arena, arrays, entry));
     template_set(t, arena_printf(t->arena, "%s_VALUES", word), values);
@@ -348,6 +357,32 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
     template_set(t, "KEPT_VALUES", values);
 }
 
+/* Sets the names for the outputs that struct attn_problem points to. Calls with a state advance these pointers. */
+static void set_results(struct template_names *t, const struct emitted_file *e)
+{
+    const struct kernel_arrays *const arrays = e->p->arrays;
+    const char *sequences = "", *rows = "";
+    int count = 0;
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        if (a->place != PLACE_PROBLEM) continue;
+        const char *const end = count++ ? "\n" : "";
+        sequences = arena_printf(t->arena, "%s%s    if (call.%s) call.%s += b * call.%s.batch;", sequences, end,
+                                 a->member, a->member, a->strides);
+        rows = arena_printf(t->arena, "%s%s        if (call.%s) call.%s += m * call.%s.row;", rows, end, a->member,
+                            a->member, a->strides);
+    }
+    template_set_number(t, "RESULTS", count);
+    if (!count) return;
+    static const char *const kind[] = {[STATISTICS_ABSENT] = "ATTN_NO_STATISTICS",
+                                       [STATISTICS_LOGARITHMS] = "ATTN_LOGARITHMS",
+                                       [STATISTICS_DENOMINATORS] = "ATTN_DENOMINATORS",
+                                       [STATISTICS_UNDIVIDED] = "ATTN_UNDIVIDED"};
+    template_set(t, "STATISTICS", kind[spec_statistics(e->p->spec)]);
+    template_set(t, "RESULTS_OF_SEQUENCES", sequences);
+    template_set(t, "RESULTS_OF_ROWS", rows);
+}
+
 static void set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
@@ -406,6 +441,7 @@ static struct template_names names_of(const struct emitted_file *e)
     set_params(&t, e);
     set_backward(&t, e);
     set_state(&t, e);
+    set_results(&t, e);
     return t;
 }
 

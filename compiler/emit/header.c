@@ -8,6 +8,27 @@
 
 /* ---- NAME.h ---- */
 
+/* Prints the interface of statistics. */
+static void statistics(const struct emission *p, struct text *out)
+{
+    const struct kernel_array *const a = &p->arrays->array[kernel_array_find(p->arrays, "statistics")];
+    const char *name = p->spec->name;
+    const bool logarithms = spec_has_logarithms(p->spec);
+    text_add(
+        out,
+        "/* Merges the results of %s_forward for two sets of keys that have no key in common (attn_merge in attnrt.h "
+        "describes it).\n   Their statistics are at problem->statistics, %s [%s], which forward writes unless it is "
+        "NULL: %sthe\n   denominator of each row; %s for a row that sees no key. Returns 0 or a negative ATTN_E… "
+        "*/\n",
+        name, emit_stored(a->dtype), array_shape_text(p->compilation[0]->graph->module->arena, a, ","),
+        logarithms ? "the logarithm of " : "", logarithms ? "-INFINITY" : "0");
+    text_add(
+        out,
+        "int %s_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, const void "
+        "*right_out);\n",
+        name);
+}
+
 /* Prints the interface of backward. */
 static void gradients(const struct emission *p, struct text *out)
 {
@@ -203,6 +224,7 @@ void emit_header(const struct emission *p, const char *command, struct text *out
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n",
         name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_FORWARD));
+    if (p->spec->emit & EMIT_STATISTICS) statistics(p, out);
     if (p->parts) gradients(p, out);
     if (p->spec->emit & EMIT_DECODE) decoding(p, out);
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);

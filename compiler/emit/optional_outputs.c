@@ -1,6 +1,6 @@
 /* This file finds, for each statement, the outputs that depend on its results. Some outputs are optional: gradients,
-   and numbers that forward saves. If only optional outputs depend on a statement, it runs only if the caller wants one
-   of these outputs. */
+   and numbers that forward saves or returns for each row. If only optional outputs depend on a statement, it runs only
+   if the caller wants one of these outputs. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -11,7 +11,7 @@ bool emit_is_wanted(const struct emitter *x, const struct array *a)
 {
     const struct program *const program = &x->c->program;
     return a->kind == ARRAY_OUTPUT &&
-           (program_outputs_gradients(program) || (program_saves_rows(program) && array_of_rows(x->l, a)));
+           (program_outputs_gradients(program) || (!program_is_backward(program) && array_of_rows(x->l, a)));
 }
 
 /* The outputs that depend on the results of statement `s`: outputs[k] is 1 if array k is such an output. */
@@ -102,7 +102,9 @@ const char *emit_condition(struct emitter *x, const struct stmt *s)
 {
     const char *condition = "";
     bool every = true;
-    if (!program_outputs_gradients(&x->c->program) && !program_saves_rows(&x->c->program)) return NULL;
+    bool any = false;
+    for (int o = 0; o < x->l->arrays; o++) any |= emit_is_wanted(x, &x->l->array[o]);
+    if (!any) return NULL;
     if (!x->served) find_served(x);
     const struct served *served = served_by(x, s);
     if (!served) return NULL;

@@ -105,9 +105,10 @@ int64_t emit_tasks_apart(const struct loops *l);
    (optional_outputs.c) */
 bool emit_is_wanted(const struct emitter *x, const struct array *a);
 const char *emit_condition(struct emitter *x, const struct stmt *s);
-/* Returns the entry in the kernel's table if the array is a parameter with a row for each token. The rows have strides
-   in struct call, as rows of inputs have. Returns NULL for any other array. (address.c) */
-const struct kernel_array *emit_param_of_rows(const struct emitter *x, const struct array *a);
+/* Returns the entry in the kernel's table if the array is a parameter with a row for each token, or an output with a
+   number for each query. The rows have strides in struct call, as rows of q and out have. Returns NULL for any other
+   array. (address.c) */
+const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
 /* Returns whether an array has elements for each query head, not only for each key/value head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
 /* Returns whether a state stores only the first and the last rows of the array, and drops the rows between them. */

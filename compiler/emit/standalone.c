@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The text of the runtime files with functions that kernels call. The build embeds these files in attnc. */
-extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_draw[], attnrt_processor[];
+extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_draw[], attnrt_processor[], attnrt_merge[];
 
 void standalone_types(struct text *out)
 {
@@ -25,7 +25,8 @@ void standalone_functions(struct arena *arena, const char *kernel, struct text *
                                 attnrt_random,
                                 attnrt_ranges,
                                 attnrt_draw,
-                                attnrt_processor};
+                                attnrt_processor,
+                                attnrt_merge};
     for (size_t f = 0; f < sizeof file / sizeof *file; f++) pieces_add(all, file[f], true);
     pieces_want(all, kernel);
     text_add(out, "/* ==== functions of attnc's runtime library that the kernel calls ==== */\n");

@@ -76,7 +76,7 @@ static bool task_fixes(const struct emitter *x, enum size_source source)
 static const char *strides_of(const struct emitter *x, const struct array *a)
 {
     const char *name = emit_name(x->m->arena, a->name);
-    const struct kernel_array *const param = emit_param_of_rows(x, a);
+    const struct kernel_array *const param = emit_strided_rows(x, a);
     if (param) return arena_printf(x->m->arena, "call->%s", param->strides);
     return arena_printf(x->m->arena, a->sums ? "call->%s_at" : "call->p.%s", name);
 }
@@ -86,8 +86,8 @@ static const char *strides_of(const struct emitter *x, const struct array *a)
 static const char *address_of_rows(struct emitter *x, const struct array *a, const char *name)
 {
     struct arena *arena = x->m->arena;
-    const bool members = emit_has_members(x, a), rows = array_of_rows(x->l, a), b = task_fixes(x, SIZE_BATCH),
-               g = task_fixes(x, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
+    const bool members = emit_has_members(x, a), rows = array_of_rows(x->l, a) && !emit_strided_rows(x, a),
+               b = task_fixes(x, SIZE_BATCH), g = task_fixes(x, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
     const char *strides = strides_of(x, a),
                *head = !members ? "g"
                        : m      ? "(g * members + m)"
@@ -111,7 +111,7 @@ static const char *address_of(struct emitter *x, const struct array *a)
 {
     struct arena *arena = x->m->arena;
     const char *name = emit_name(arena, a->name);
-    if (array_of_elements(x->l, a) || array_of_rows(x->l, a) || emit_param_of_rows(x, a))
+    if (array_of_elements(x->l, a) || array_of_rows(x->l, a) || emit_strided_rows(x, a))
         return address_of_rows(x, a, name);
     const char *made = NULL; /* the row-major index over the leading axes */
     for (int k = 0; k < a->rank; k++) {
@@ -166,6 +166,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             continue;
         }
         const char *place = address_of(x, array);
+        const bool contiguous = array_of_rows(x->l, array) && !emit_strided_rows(x, array);
         const bool of_caller = array_of_elements(x->l, array) || array_of_rows(x->l, array),
                    left = array->kind == ARRAY_INPUT &&
                           (array->sums ? !emit_sums_of_queries(x, array)
@@ -176,7 +177,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = %s.row;\n", row, strides);
         const char *batch = arena_printf(x->m->arena, "%s_batch", c);
-        if (has_word(body, batch) && array_of_rows(x->l, array))
+        if (has_word(body, batch) && contiguous)
             text_add(out, "    const int64_t %s = call->p.heads * call->p.n_q;\n", batch);
         else if (has_word(body, batch))
             text_add(out, "    const int64_t %s = %s.batch;\n", batch, strides);
@@ -184,7 +185,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         if (has_word(body, head) && emit_sums_of_queries(x, array))
             text_add(out, "    const int64_t %s = call->p.n_q * %lld;\n", head,
                      (long long)emit_row_of_sums(x->m, array));
-        else if (has_word(body, head) && array_of_rows(x->l, array))
+        else if (has_word(body, head) && contiguous)
             text_add(out, "    const int64_t %s = call->p.n_q;\n", head);
         else if (has_word(body, head))
             text_add(out, "    const int64_t %s = %s.head;\n", head, strides);

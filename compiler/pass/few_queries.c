@@ -97,6 +97,13 @@ static void replace_in(const struct rows *x, const struct graph *before, struct 
     if (!looked_up(x, v)) v->rank = replace_axes(x, v->rank, v->axes, NULL);
 }
 
+/* Whether one set of loops computes all outputs. */
+static bool in_one_group(const struct graph *g)
+{
+    int group[MAX_OUTPUTS];
+    return output_groups(g, group) == 1;
+}
+
 void pass_few_queries(struct compilation *c)
 {
     if (!c->program.few) return;
@@ -108,7 +115,7 @@ void pass_few_queries(struct compilation *c)
     x->query = roles.lane;
     for (int a = 0; a < m->axes; a++)
         if (m->axis[a].source == SIZE_MEMBERS) x->member = a;
-    if (!c->reason && (g->outputs > 1 || x->query < 0 || x->member < 0 || roles.stream < 0 || roles.outer))
+    if (!c->reason && (!in_one_group(g) || x->query < 0 || x->member < 0 || roles.stream < 0 || roles.outer))
         c->reason = "it does not sum over keys";
     for (int v = 0; v < g->values && !c->reason; v++) c->reason = reason_against(x, g, &g->value[v], roles.stream);
     if (c->reason) return;

@@ -237,12 +237,19 @@ static const struct expr *exponent_of_quotient(struct scaling *s, const struct e
     return expr_make(s->m, s->degree ? EXPR_DIV : EXPR_SUB, a ? a : expr_real(s->m, s->degree ? 1 : 0), b, NULL);
 }
 
-/* Rewrites a constant as p^degree * e. p is a power of two and e is close to 1. Both are exact. */
+/* Rewrites a constant as p^degree * e, where p is a power of two and e is close to 1. If the degree is 0, rewrites a
+   constant that is nearly too large or too small for f32 as 2^p * e. Both parts are exact. */
 static void split_constant(struct scaling *s, struct power *p)
 {
-    if (!s->degree || p->exponent || p->e->op != EXPR_REAL || p->e->real == 0) return;
-    const double bits = round(log2(fabs(p->e->real)) / (double)s->degree);
-    if (bits == 0) return;
+    static const double FAR = 100;
+    if (p->exponent || p->e->op != EXPR_REAL || p->e->real == 0) return;
+    const double bits = round(log2(fabs(p->e->real)) / (double)(s->degree ? s->degree : 1));
+    if (bits == 0 || (!s->degree && fabs(bits) < FAR)) return;
+    if (!s->degree) {
+        p->exponent = expr_real(s->m, bits);
+        p->e = expr_real(s->m, p->e->real * exp2(-bits));
+        return;
+    }
     p->exponent = expr_real(s->m, exp2(bits));
     p->e = expr_real(s->m, p->e->real * exp2(-bits * (double)s->degree));
 }

@@ -87,7 +87,8 @@ struct separated_form {
 /* The graphs of the programs into which the differentiate pass divides the gradients. NULL: the program is not
    needed. */
 struct gradient_graphs {
-    int groups; /* the number of groups of gradients; the gradients of a group share their loops */
+    int groups;  /* the number of groups of gradients; the gradients of a group share their loops */
+    int results; /* the number of outputs of forward. In `saving`, the saved rows follow them */
     struct graph *saving, *row_sums, *totals, *from_sums;
 };
 

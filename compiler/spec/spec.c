@@ -72,3 +72,15 @@ void spec_expressions(const struct spec *spec,
     mask_expressions(spec->mask, visit, user);
     if (spec->sink) visit(user, "sink", spec->sink);
 }
+
+bool spec_has_logarithms(const struct spec *spec)
+{
+    return spec->similarity.kind == SIMILARITY_SOFTMAX;
+}
+
+enum statistics_kind spec_statistics(const struct spec *spec)
+{
+    if (!(spec->emit & EMIT_STATISTICS)) return STATISTICS_ABSENT;
+    if (spec->normalize == NORMALIZE_NONE) return STATISTICS_UNDIVIDED;
+    return spec_has_logarithms(spec) ? STATISTICS_LOGARITHMS : STATISTICS_DENOMINATORS;
+}

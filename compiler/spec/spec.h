@@ -128,7 +128,7 @@ struct mask {
 
 enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SUM_PLUS, NORMALIZE_SINK, NORMALIZE_NONE };
 enum algorithm_kind { ALGORITHM_AUTO, ALGORITHM_QUADRATIC, ALGORITHM_LINEAR };
-enum { EMIT_FORWARD = 1, EMIT_BACKWARD = 2, EMIT_DECODE = 4 };
+enum { EMIT_FORWARD = 1, EMIT_BACKWARD = 2, EMIT_DECODE = 4, EMIT_STATISTICS = 8 };
 struct knob {
     const char *name;
     int64_t value;
@@ -156,7 +156,7 @@ struct spec {
     double dropout;    /* the probability that a weight is dropped; 0: none is */
     uint64_t seed;     /* of the draw for dropout, if the caller gives none */
     const struct expression *sink; /* the logit that has no key */
-    int64_t linformer; /* `size` of linformer; 0: the spec has no projection */
+    int64_t linformer;             /* `size` of linformer; 0: the spec has no projection */
     struct position project_at, block_at, algorithm_at, emit_at;
     int64_t head_dim, value_dim, max_length; /* max_length 0: no limit on queries and keys */
     bool values_are_keys;                    /* a value is the first value_dim elements of its key, before `prepare` */
@@ -184,6 +184,12 @@ int64_t spec_pair_elements(const struct spec *spec);
 /* Calls visit for each expression of a spec, with the key that it belongs to. (spec.c) */
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
+
+/* The kind of the numbers that forward returns for rows (enum attn_statistics of attnrt.h); whether they are logarithms
+   unless rows are not divided. (spec.c) */
+enum statistics_kind { STATISTICS_ABSENT, STATISTICS_LOGARITHMS, STATISTICS_DENOMINATORS, STATISTICS_UNDIVIDED };
+enum statistics_kind spec_statistics(const struct spec *spec);
+bool spec_has_logarithms(const struct spec *spec);
 
 /* Reports the warnings of a spec (probable mistakes in expressions); `refuse`: as errors. (error.c) */
 void spec_warn(const struct spec *spec, bool refuse, struct diagnostics *d);

@@ -48,6 +48,21 @@ static const struct expr *build_sink(struct builder *x, struct operands *operand
     return build_op1(x, EXPR_EXP, sink);
 }
 
+/* Makes the output `statistics`: the denominator of each row, or its logarithm; 0 or -inf for a row that sees no key.
+   `denominator` is an expression over the operands, of which number 1 is the sum of the weights. A sum of 0 stands for
+   a row that sees no key. Counting the keys would need another linear form. */
+static void build_statistics(struct builder *x, const struct operands *operands, const struct expr *denominator)
+{
+    const int row[] = {x->b, x->kv, x->member, x->i};
+    const bool logarithms = spec_has_logarithms(x->spec);
+    const struct expr *zero = build_real(x, 0), *unseen = logarithms ? expr_real(x->m, -INFINITY) : zero,
+                      *e = logarithms ? build_op1(x, EXPR_LOG, denominator) : denominator;
+    struct operands own = *operands;
+    own.ref[0] = own.ref[1]; /* instead of the sum of the values, which has one more axis */
+    e = build_choose(x, build_op2(x, EXPR_EQ, build_operand(x, 1), zero), unseen, e);
+    graph_output(x->g, "statistics", graph_map(x->g, 4, row, own.count, own.ref, e));
+}
+
 /* ---- the whole graph ---- */
 
 static struct builder begin(struct arena *arena, const struct spec *spec, struct diagnostics *d)
@@ -102,6 +117,7 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     switch (spec->normalize) {
     case NORMALIZE_NONE:
         graph_output(x->g, "out", graph_map(x->g, 5, result, 1, operands.ref, build_operand(x, 0)));
+        if (spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, build_real(x, 1));
         return x->g;
     case NORMALIZE_SUM: break;
     case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
@@ -113,6 +129,7 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
         x->g, "out",
         graph_map(x->g, 5, result, operands.count, operands.ref,
                   build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient)));
+    if (spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, denominator);
     return diagnostics_errors(d) > errors ? NULL : x->g;
 }
 

@@ -72,8 +72,10 @@ static json_t *arrays(const struct unit *p)
 {
     static const char *const access[] = {
         [ACCESS_READ] = "read", [ACCESS_WRITTEN] = "written", [ACCESS_WANTED] = "written if wanted"};
-    static const char *const place[] = {
-        [PLACE_ARGUMENT] = "argument", [PLACE_PARAMS] = "params", [PLACE_GRADIENTS] = "gradients"};
+    static const char *const place[] = {[PLACE_ARGUMENT] = "argument",
+                                        [PLACE_PROBLEM] = "problem",
+                                        [PLACE_PARAMS] = "params",
+                                        [PLACE_GRADIENTS] = "gradients"};
     json_t *list = json_array();
     for (int k = 0; k < p->arrays->count; k++) {
         const struct kernel_array *const a = &p->arrays->array[k];

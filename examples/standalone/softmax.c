@@ -81,7 +81,8 @@ enum attn_error {
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the second state cannot be appended to the first, for example because
                                it begins at another position */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold */
+    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold, or results of this kind or type
+                             by attn_merge */
 };
 
 /* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start
@@ -292,7 +293,7 @@ static __attribute__((unused)) int attn_problem_check(const struct attn_problem 
     } array[] = {{&p.q, true, false, head_dim},   {&p.k, false, false, head_dim},    {&p.v, false, false, value_dim},
                  {&p.out, true, true, value_dim}, {&p.dout, true, false, value_dim}, {&p.dq, true, true, head_dim},
                  {&p.dk, false, true, head_dim},  {&p.dv, false, true, value_dim}};
-    int error = 0;
+    int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL);
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
         error = strides_check(array[a].strides, p.batch, array[a].of_queries ? p.heads : p.kv_heads,
                               array[a].of_queries ? p.n_q : p.n_k, array[a].dim, array[a].written);

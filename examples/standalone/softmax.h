@@ -34,7 +34,8 @@ enum attn_error {
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the second state cannot be appended to the first, for example because
                                it begins at another position */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold */
+    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold, or results of this kind or type
+                             by attn_merge */
 };
 
 /* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start

@@ -43,6 +43,29 @@ def chunks_give_what_forward_gives(place):
 
 
 @case
+def run_writes_statistics(place):
+    arrays(place, 75, 75)
+    done = place.attnc('run', 'soft.yaml', '--in', 'in', '--out', 'plain')
+    check(not os.path.exists(place.path('plain', 'statistics.npy')), 'statistics that nobody asked for')
+    for spec, chunks in ('soft.yaml', []), ('soft.yaml', ['--chunks', '1,7,20']), ('elu.yaml', ['--chunks', '9']):
+        done = place.attnc('run', spec, '--in', 'in', '--out', 'out', '--set', 'emit=[forward, decode, statistics]',
+                           *chunks)
+        check('out/statistics.npy: [2, 4, 75] f32' in done.stderr, done.stderr)
+        out, statistics = (np.load(place.path('out', name + '.npy')) for name in ('out', 'statistics'))
+        q, k, v = (np.load(place.path('in', name + '.npy')).astype(float) for name in 'qkv')
+        s = q @ np.repeat(k, 2, 1).swapaxes(2, 3)
+        if spec == 'soft.yaml':
+            w = np.exp(s / np.sqrt(8))
+        else:
+            f = [np.where(x > 0, x + 1, np.exp(np.minimum(x, 0))) for x in (q, np.repeat(k, 2, 1))]
+            w = f[0] @ f[1].swapaxes(2, 3)
+        total = np.tril(w).sum(-1)
+        wanted = np.log(total) if spec == 'soft.yaml' else total
+        check(np.abs(statistics - wanted).max() < 1e-5 * np.abs(wanted).max(), 'other statistics of ' + spec)
+        check(np.abs(out - np.tril(w) @ np.repeat(v, 2, 1) / total[..., None]).max() < 1e-5, 'another out.npy')
+
+
+@case
 def chunks_that_cannot_be(place):
     arrays(place, 40, 75)
     for chunks in '', '0', '1,,2', '1,x', '1,2,':

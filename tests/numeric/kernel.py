@@ -72,8 +72,14 @@ class Problem(ctypes.Structure):
         ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('saved', ctypes.c_void_p),
         ('saved_bytes', ctypes.c_size_t)] + [(n, Strides) for n in ('dout', 'dq', 'dk', 'dv')] + [
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
-        ('start', ctypes.c_int64),
-        ('room', ctypes.c_int64 * 32)]
+        ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('statistics', ctypes.c_void_p),
+        ('statistics_at', Strides), ('room', ctypes.c_int64 * 32)]
+
+    def give(self, statistics):
+        """Makes the next calls write to an array [batch, heads, queries]; None: to no array."""
+        self.statistics = None if statistics is None else statistics.ctypes.data
+        strides = (0, 0, 0) if statistics is None else (s // statistics.itemsize for s in statistics.strides)
+        self.statistics_at = Strides(*strides)
 
 
 class Param(ctypes.Structure):
@@ -89,7 +95,7 @@ class Description(ctypes.Structure):
         (n, ctypes.c_void_p) for n in (
             'params_size', 'params_init', 'workspace', 'forward', 'saved', 'backward_workspace', 'backward', 'state',
             'state_init', 'extend_workspace', 'extend', 'state_length', 'state_min_length', 'state_truncate',
-            'state_copy', 'state_fold')]
+            'state_copy', 'state_fold')] + [('statistics', ctypes.c_int), ('merge', ctypes.c_void_p)]
 
 
 class Kernel:
@@ -103,9 +109,10 @@ class Kernel:
         self.workspace = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(self.about.workspace)
         self.forward = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7)(self.about.forward)
 
-    def __call__(self, P, q, k, v, threads=2):
+    def __call__(self, P, q, k, v, threads=2, statistics=None):
         q, k, v = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v))
         problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
+        problem.give(statistics)
         problem.workspace_bytes = self.workspace(ctypes.byref(problem))
         memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
         workspace = memory[-memory.ctypes.data % 64:]
@@ -145,6 +152,19 @@ class Kernel:
             *(made[n].ctypes.data if n in made else None for n in ('dq', 'dk', 'dv')), None, work.ctypes.data)
         check(error == 0, 'backward returned %d' % error)
         return {n: self.as_numbers(x) for n, x in made.items()}
+
+    def merge(self, left, right, threads=2):
+        """Merges two pairs of out and statistics; returns the merged pair."""
+        outs = [self.as_stored(np.array(out, self.dtype)) for out, _ in (left, right)]
+        B, H, n, _ = outs[0].shape
+        problems = [Problem(B, H, H, n, 0, threads=threads) for _ in outs]
+        statistics = [np.array(x) for _, x in (left, right)]
+        for problem, x in zip(problems, statistics):
+            problem.give(x)
+        error = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(self.about.merge)(
+            ctypes.byref(problems[0]), outs[0].ctypes.data, ctypes.byref(problems[1]), outs[1].ctypes.data)
+        check(error == 0, 'merge returned %d' % error)
+        return self.as_numbers(outs[0]), statistics[0]
 
     def parameters(self, P):
         """The struct, and the arrays that it points to."""
@@ -217,7 +237,7 @@ class State:
     def fold(self, right):
         return self.folding(ctypes.byref(self.problem), self.address, right.address)
 
-    def try_extend(self, q, k, v, lengths=None):
+    def try_extend(self, q, k, v, lengths=None, statistics=None):
         """Returns the result of extend, and out, in which rows that may not be written stay NaN. Without q, no
         output is requested."""
         stored = [None if x is None else self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype))
@@ -225,6 +245,7 @@ class State:
         q, k, v = stored
         problem = self.problem
         problem.n_q = k.shape[2]
+        problem.give(statistics)
         counts = None if lengths is None else np.array(lengths, np.int64)
         problem.lengths = None if counts is None else counts.ctypes.data
         problem.workspace_bytes = self.needed(ctypes.byref(problem))
@@ -239,8 +260,8 @@ class State:
         check((self.memory[-self.after.size:] == self.after).all(), 'extend wrote after the state')
         return error, None if out is None else self.kernel.as_numbers(out)
 
-    def extend(self, q, k, v, lengths=None):
-        error, out = self.try_extend(q, k, v, lengths)
+    def extend(self, q, k, v, lengths=None, statistics=None):
+        error, out = self.try_extend(q, k, v, lengths, statistics)
         check(error == 0, 'extend returned %d' % error)
         return out
 

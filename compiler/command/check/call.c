@@ -38,6 +38,22 @@ double check_result_at(const void *result, int64_t k, enum attn_dtype dtype)
     return NAN;
 }
 
+void check_statistics(const struct checking *c, int sample, const void *statistics, double times, struct worst *worst)
+{
+    const struct sample *const s = &c->sample[sample];
+    const int64_t n = s->statistics.elements;
+    const enum attn_dtype dtype = c->p->spec->dtype == DTYPE_F64 ? ATTN_F64 : ATTN_F32;
+    struct arena *const arena = arena_new();
+    double *const got = arena_alloc(arena, (size_t)n * sizeof *got), *const allowed = arena_alloc(
+                                                                         arena, (size_t)n * sizeof *got);
+    for (int64_t k = 0; k < n; k++) {
+        got[k] = check_result_at(statistics, k, dtype);
+        allowed[k] = times * s->statistics_allowed[k];
+    }
+    if (n) check_worst(&s->statistics, sample, got, allowed, DTYPE_F64, worst);
+    arena_free(arena);
+}
+
 void check_set_array(struct called *x, const struct sample *s, int t, void *array)
 {
     int before = 0; /* tensors have the order of arguments and of parameters, so t is number `before` of its kind */
@@ -75,8 +91,12 @@ int check_call(const struct checking *c, const struct attn_kernel *kernel, int s
     void *workspace = check_memory(kernel->workspace(p));
     out->result = check_memory((size_t)s->out.elements * attn_dtype_size(kernel->dtype));
     out->params = attn_alloc(kernel->params_bytes + 64);
+    if (s->statistics.elements) p->statistics = check_memory((size_t)s->statistics.elements * sizeof(double));
     if (saves) p->saved = check_memory(kernel->saved(p));
-    int error = workspace && out->result && out->params && (p->saved || !saves) ? 0 : ATTN_EMEMORY;
+    int error = workspace && out->result && out->params && (p->saved || !saves) &&
+                        (p->statistics || !s->statistics.elements)
+                    ? 0
+                    : ATTN_EMEMORY;
     if (!error) error = place_arrays(out, s);
     if (!error)
         error = kernel->forward(p, out->params, out->input[0], out->input[1], out->input[2], out->result, workspace);
@@ -88,6 +108,7 @@ void check_call_end(struct called *x)
 {
     for (int t = 0; t < x->tensors; t++) attn_free(x->array[t]);
     attn_free(x->problem.saved);
+    attn_free(x->problem.statistics);
     attn_free(x->result);
     attn_free(x->params);
 }

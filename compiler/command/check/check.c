@@ -156,6 +156,45 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     return NULL;
 }
 
+/* Sets the expected statistics of a sample and their tolerances. These are like those of `out`; the change is that of
+   the element itself, and the scale of a logarithm is 1, because the logarithm of a sum changes by the relative error
+   of the sum. */
+static const char *add_statistics(struct sample *s, const struct graph *g, bool linear, bool rounded,
+                                  const struct problem_size *size, uint64_t *state, struct arena *arena)
+{
+    if (g->outputs == 1) return NULL;
+    const struct value *const v = &g->value[g->output[1].value];
+    s->statistics = check_wanted(g->module, g->output[1].name, v->rank, v->axes, size);
+    s->statistics.row = 1;
+    const int64_t n = s->statistics.elements;
+    const double lost = check_lost(s, g->module->dtype, size);
+    double *const all = arena_alloc(arena, (size_t)(s->out.elements + n) * sizeof *all),
+                  *const expected = arena_alloc(arena, (size_t)n * sizeof *all),
+                  *const measure = arena_alloc(arena, (size_t)n * sizeof *all);
+    uint64_t noise = *state;
+    s->statistics_allowed = arena_alloc(arena, (size_t)n * sizeof *all);
+    const char *wrong = graph_eval(g, size, s->tensor, s->tensors, all);
+    memcpy(expected, all + s->out.elements, (size_t)n * sizeof *all);
+    s->statistics.expected = expected;
+    s->statistics.measure = measure;
+    for (int try = 0; try < NUDGES * FEW_ELEMENTS && !wrong; try++) {
+        wrong = graph_eval_noisy(g, size, s->tensor, s->tensors, &noise, all);
+        for (int64_t k = 0; k < n; k++) {
+            const double change = 4 * fabs(all[s->out.elements + k] - expected[k]);
+            if (change > s->statistics_allowed[k]) s->statistics_allowed[k] = change;
+        }
+    }
+    for (int64_t k = 0; k < n; k++) {
+        double *const allowed = &s->statistics_allowed[k];
+        measure[k] = isfinite(expected[k]) ? 1 + fabs(expected[k]) : 1;
+        *allowed = (2e-6 * measure[k] + *allowed) * (linear ? 2 : 1) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+        if (g->module->dtype == DTYPE_F64) *allowed += 1e-13 * measure[k];
+        if (rounded) *allowed += (linear ? 0x1p-8 + 0x1p-12 : 0x1p-8) * measure[k];
+        *allowed += lost;
+    }
+    return wrong;
+}
+
 /* ---- the sizes ---- */
 
 /* Returns the number of sequences of problem `number`: 2, 3 and 1 in turn, but at most MAX_KEYS keys in all. */
@@ -263,11 +302,14 @@ static void say_verdict(const struct checking *c)
 
 /* ---- the command ---- */
 
-/* Computes the expected output of graph g for the arrays of sample n, and the tolerance, into *s. */
-static enum status find_expected(const struct checking *c, const struct graph *g, int n, bool rounded, uint64_t *state,
-                                 struct sample *s)
+/* Computes the expected outputs of graph `whole` for the arrays of sample n, and the tolerances, into *s. */
+static enum status find_expected(const struct checking *c, const struct graph *whole, int n, bool rounded,
+                                 uint64_t *state, struct sample *s)
 {
     const struct unit *p = c->p;
+    struct graph *const of_out = graph_copy(whole);
+    of_out->outputs = 1; /* without statistics */
+    const struct graph *const g = of_out;
     const struct value *out = &g->value[g->output[0].value];
     s->out = check_wanted(g->module, g->output[0].name, out->rank, out->axes, &c->size[n]);
     const int64_t rows = s->out.elements / s->out.row;
@@ -276,9 +318,12 @@ static enum status find_expected(const struct checking *c, const struct graph *g
     s->out.measure = largest;
     s->allowed = arena_alloc(p->arena, (size_t)rows * sizeof(double));
     const char *wrong = graph_eval(g, &c->size[n], s->tensor, s->tensors, s->out.expected);
-    for (int64_t k = 0; k < s->out.elements && !wrong; k++) {
-        const double x = s->out.expected[k];
-        if (isfinite(x) && (p->spec->dtype == DTYPE_F64 || fabs(x) <= (double)FLT_MAX)) continue;
+    if (!wrong) wrong = add_statistics(s, whole, c->linear, rounded, &c->size[n], state, p->arena);
+    for (int64_t k = 0; k < s->out.elements + s->statistics.elements && !wrong; k++) {
+        const bool statistics = k >= s->out.elements;
+        const double x = statistics ? s->statistics.expected[k - s->out.elements] : s->out.expected[k];
+        const bool unseen = statistics && x == -INFINITY;
+        if (unseen || (isfinite(x) && (p->spec->dtype == DTYPE_F64 || fabs(x) <= (double)FLT_MAX))) continue;
         complain(c->o, "%s: the weights of random arrays overflow %s, so the kernel cannot be compared", p->spec->name,
                  isfinite(x) ? "f32" : "a double before they are divided");
         return STATUS_INPUT;

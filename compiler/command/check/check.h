@@ -29,9 +29,9 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     int tensors;
     struct tensor values; /* v, and its number of elements, if it is within another array; else without a name */
     int64_t values_count;
-    struct wanted out;
-    double *allowed;                   /* the kernel's tolerance for each row */
-    const struct gradients *gradients; /* NULL: not requested, or not computed yet */
+    struct wanted out, statistics;        /* statistics: without elements if the kernel has none; each is a row */
+    double *allowed, *statistics_allowed; /* the kernel's tolerance for each row */
+    const struct gradients *gradients;    /* NULL: not requested, or not computed yet */
 };
 
 /* The expected gradients of a sample with respect to q, k, v and the learned parameters. Arrays of doubles contain the
@@ -82,6 +82,8 @@ bool check_tells(const struct checking *c, bool good);
 /* Prints to standard output, except with --quiet. */
 void check_say(const struct checking *c, const char *format, ...) IR_PRINTF(2, 3);
 
+/* Returns the spec's graph with only its first output, `out`. */
+const struct graph *check_graph_of_out(const struct unit *p);
 /* Returns the shape and name of an array with these axes. Its expected value is NULL. */
 struct wanted check_wanted(const struct module *m, const char *name, int rank, const int *axes,
                            const struct problem_size *size);
@@ -139,6 +141,9 @@ void check_set_array(struct called *x, const struct sample *s, int t, void *arra
    the memory with attn_free. NULL: out of memory. */
 void *check_memory(size_t bytes);
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype);
+/* Compares the statistics that a call has written with the sample's; does nothing if the kernel has none. The tolerance
+   is multiplied by `times`. */
+void check_statistics(const struct checking *c, int sample, const void *statistics, double times, struct worst *worst);
 /* Returns element k of an array of the kernel. */
 double check_result_at(const void *result, int64_t k, enum attn_dtype dtype);
 

@@ -16,10 +16,11 @@ enum { MAX_PAIRS_EXTENDED = 1 << 20, MAX_PIECE = 40 };
 struct growth {
     struct called *forward;
     const struct sample *sample;
-    const struct kernel_array *out;
+    const struct kernel_array *out, *statistics; /* `statistics` is NULL if the kernel has none */
     struct attn_problem p;
     void *state, *piece[MAX_TENSORS], *of_out, *result; /* piece: of the sample's tensors. of_out: a piece of out.
                                                            result: the whole of out */
+    void *of_statistics, *all_statistics;               /* a piece of the statistics, and all of them */
     int64_t *at, *tokens; /* for each sequence. at: its length so far. tokens: the number of tokens in the piece */
 };
 
@@ -59,6 +60,11 @@ static int take_pieces(struct growth *x)
     const struct sample *const s = x->sample;
     x->of_out = check_memory((size_t)(x->p.batch * heads_of(&x->p, x->out) * x->p.n_q) * row_bytes(x->out));
     int error = x->of_out ? 0 : ATTN_EMEMORY;
+    if (x->statistics) {
+        x->p.statistics = x->of_statistics = check_memory((size_t)(x->p.batch * x->p.heads * x->p.n_q) *
+                                                          row_bytes(x->statistics));
+        error = error || x->of_statistics ? error : ATTN_EMEMORY;
+    }
     for (int t = 0; t < s->tensors && !error; t++) {
         const struct kernel_array *const a = s->array[t];
         if (!a->rows) continue;
@@ -77,6 +83,8 @@ static void free_pieces(struct growth *x)
         x->piece[t] = NULL;
     }
     attn_free(x->of_out);
+    attn_free(x->of_statistics);
+    x->of_statistics = NULL;
 }
 
 /* Draws the number of tokens of each sequence in the next piece, the same for all sequences if `alike`. Returns the
@@ -112,6 +120,7 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
             error = kernel->extend(p, x->forward->params, x->forward->input[0], x->forward->input[1],
                                    x->forward->input[2], x->of_out, x->state, workspace);
         if (!error) copy_rows(x, x->out, x->of_out, x->result, true);
+        if (!error && x->statistics) copy_rows(x, x->statistics, x->of_statistics, x->all_statistics, true);
         for (int64_t b = 0; b < p->batch; b++) x->at[b] += x->tokens[b];
         free_pieces(x);
         attn_free(workspace);
@@ -131,6 +140,12 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
                          .sample = &c->sample[sample],
                          .out = &arrays->array[kernel_array_find(arrays, "out")],
                          .p = forward->problem};
+    const struct wanted *const statistics = &c->sample[sample].statistics;
+    if (statistics->elements) {
+        x->statistics = &arrays->array[kernel_array_find(arrays, statistics->name)];
+        x->all_statistics = check_memory((size_t)statistics->elements * row_bytes(x->statistics));
+        if (!x->all_statistics) return ATTN_EMEMORY;
+    }
     x->p.saved = NULL;
     x->p.capacity = x->p.n_k;
     x->p.state_bytes = kernel->state(&x->p);
@@ -171,7 +186,9 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
         for (int64_t e = 0; e < s->out.elements && !error; e++) out[e] = check_result_at(x.result, e, kernel->dtype);
         for (int64_t r = 0; r < rows; r++)
             allowed[r] = s->allowed[r] * (c->linear ? 1 : 2); /* adding sums over pieces has rounding errors */
+        if (!error) check_statistics(c, n, x.all_statistics, c->linear ? 1 : 2, &worst);
         attn_free(x.result);
+        attn_free(x.all_statistics);
         check_call_end(&forward);
         if (error) {
             complain(c->o, "%s: extend: %s", c->p->spec->name, attn_strerror(error));

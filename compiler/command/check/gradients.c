@@ -9,8 +9,7 @@
 #include <string.h>
 
 struct evaluation {
-    const struct unit *p;
-    const struct graph *g;
+    const struct graph *forward, *g; /* of the output, and of the gradients */
     const struct problem_size *size;
     struct tensor tensor[MAX_TENSORS + 2]; /* the tensors of the sample, then out and dout */
     int tensors;
@@ -22,8 +21,8 @@ static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
 {
     const struct tensor *in = x->tensor;
     double *result = in[x->tensors].data;
-    const char *wrong = noise ? graph_eval_noisy(x->p->graph, x->size, in, x->tensors, noise, result)
-                              : graph_eval(x->p->graph, x->size, in, x->tensors, result);
+    const char *wrong = noise ? graph_eval_noisy(x->forward, x->size, in, x->tensors, noise, result)
+                              : graph_eval(x->forward, x->size, in, x->tensors, result);
     if (wrong) return wrong;
     return noise ? graph_eval_noisy(x->g, x->size, in, x->tensors + 2, noise, out)
                  : graph_eval(x->g, x->size, in, x->tensors + 2, out);
@@ -38,7 +37,7 @@ static const char *sum_at(const struct evaluation *x, int t, const struct sample
     memcpy(tensor, x->tensor, (size_t)x->tensors * sizeof *tensor);
     for (int64_t k = 0; k < s->count[t]; k++) moved[k] = tensor[t].data[k] + by * direction[k];
     tensor[t].data = moved;
-    const char *wrong = graph_eval(x->p->graph, x->size, tensor, x->tensors, out);
+    const char *wrong = graph_eval(x->forward, x->size, tensor, x->tensors, out);
     *sum = *sizes = 0;
     for (int64_t k = 0; k < s->out.elements; k++) {
         const double term = out[k] * x->tensor[x->tensors + 1].data[k];
@@ -157,7 +156,8 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
 {
     const enum dtype dtype = p->spec->dtype;
     struct evaluation *x = arena_alloc(arena, sizeof *x);
-    *x = (struct evaluation){.p = p, .g = unit_derivative(p, arena), .size = size, .tensors = s->tensors};
+    *x = (struct evaluation){
+        .forward = check_graph_of_out(p), .g = unit_derivative(p, arena), .size = size, .tensors = s->tensors};
     if (!x->g || x->g->outputs > MAX_TENSORS) return "there are no gradients to compare with";
     if (s->tensors + 2 > MAX_TENSORS) return "there are too many arrays";
     memcpy(x->tensor, s->tensor, (size_t)s->tensors * sizeof *s->tensor);

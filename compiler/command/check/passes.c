@@ -308,6 +308,7 @@ void check_passes(struct checking *c)
         for (int n = 0; n < c->of_passes; n++) {
             const struct gradients *g = c->sample[n].gradients;
             note(x, linear, n, c->sample[n].out);
+            if (c->sample[n].statistics.elements) note(x, linear, n, c->sample[n].statistics);
             for (int a = 0; g && a < g->outputs; a++) note(x, linear, n, g->of[a]);
         }
     }

@@ -20,6 +20,13 @@ void check_say(const struct checking *c, const char *format, ...)
     output_flush();
 }
 
+const struct graph *check_graph_of_out(const struct unit *p)
+{
+    struct graph *const g = graph_copy(p->graph);
+    g->outputs = 1;
+    return g;
+}
+
 struct wanted check_wanted(const struct module *m, const char *name, int rank, const int *axes,
                            const struct problem_size *size)
 {

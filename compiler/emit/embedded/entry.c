@@ -671,6 +671,13 @@ PART_CALLS
 STATE_FUNCTIONS
 
 #endif
+#if RESULTS
+int SPEC_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, const void *right_out)
+{
+    return attn_merge(left, left_out, right, right_out, DTYPE, VALUE_DIM, STATISTICS);
+}
+
+#endif
 #if PARAMS
 static const struct attn_param param[] = {
 PARAM_TABLE
@@ -728,5 +735,8 @@ const struct attn_kernel SPEC_kernel = {
 #endif
 #if VALUES_ARE_KEYS
     .values_are_keys = 1,
+#endif
+#if RESULTS
+    .statistics = STATISTICS, .merge = SPEC_merge,
 #endif
 };

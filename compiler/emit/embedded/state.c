@@ -572,6 +572,9 @@ static int extend_some(struct call call, const struct version *extends, const st
         call.q += b * call.p.q.batch;
         call.out += b * call.p.out.batch;
     }
+#if RESULTS
+RESULTS_OF_SEQUENCES
+#endif
 #if CARRIED
     call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
 #endif
@@ -649,6 +652,9 @@ static int extend_some(struct call call, const struct version *extends, const st
         if (!asked) continue;
         call.q += m * call.p.q.row;
         call.out += m * call.p.out.row;
+#if RESULTS
+RESULTS_OF_ROWS
+#endif
     }
     return 0;
 }

@@ -141,8 +141,9 @@ void pass_differentiate(struct compilation *c)
                                 .m = g->module,
                                 .forward = g->values,
                                 .out = g->output[0].value,
-                                .out_name = g->output[0].name},
+                                .before = graph_copy(g)},
                     *x = &reversal;
+    const int results = g->outputs;
     x->active = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->active);
     x->of = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->of);
     find_active(x);
@@ -153,11 +154,12 @@ void pass_differentiate(struct compilation *c)
     for (int v = x->forward - 1; v >= 0 && !x->failed; v--) reverse(x, v);
     output_gradients(x);
     if (x->failed) return;
-    if (!program_is_unsaved(program))
-        graph_output(g, x->out_name, x->out); /* reversal_save_rows removes this output again */
+    for (int o = 0; o < results && !program_is_unsaved(program); o++) /* reversal_save_rows removes them again */
+        graph_output(g, x->before->output[o].name, x->before->output[o].value);
     graph_sweep(g);
     if (program_is_unsaved(program)) return;
     simplify_graph(g); /* merges equal values, so that no value is saved twice */
+    c->gradients.results = results;
     reversal_save_rows(c);
     if (program_outputs_gradients(program)) {
         int lane = -1;
@@ -171,7 +173,7 @@ void pass_differentiate(struct compilation *c)
     }
     c->graph = program_sums_dout(program) ? c->gradients.row_sums : c->gradients.saving;
     if (!program_recomputes_saved(program)) return;
-    for (int o = 1; o < c->graph->outputs; o++) c->graph->output[o - 1] = c->graph->output[o];
-    c->graph->outputs--;
+    c->graph->outputs -= results;
+    for (int o = 0; o < c->graph->outputs; o++) c->graph->output[o] = c->graph->output[o + results];
     graph_sweep(c->graph);
 }

@@ -41,8 +41,8 @@ struct reversal {
     int forward; /* the number of values of the graph of forward; values of the gradients follow them */
     /* The output of forward; then two inputs that the pass adds: the output of forward, and its gradient. */
     int out, given_out, given_dout;
-    const char *out_name;
-    bool *active; /* for each value: whether it depends on an input or a learned parameter */
+    const struct graph *before; /* the graph of forward */
+    bool *active;               /* for each value: whether it depends on an input or a learned parameter */
     /* For each value of forward: the terms of its gradient. A carried state has gathers instead of terms. */
     struct {
         int terms, term_capacity, gathers;

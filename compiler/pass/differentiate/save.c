@@ -93,11 +93,12 @@ static struct graph *take_rows(struct graph *g, struct graph *made, const struct
 void reversal_save_rows(struct compilation *c)
 {
     struct graph *g = c->graph;
-    const char *name = g->output[--g->outputs].name; /* pass_differentiate made the output of forward the last one */
-    const int result = g->output[g->outputs].value;
+    g->outputs -= c->gradients.results; /* pass_differentiate made the outputs of forward the last ones */
     struct graph *saving = graph_copy(g);
     saving->outputs = 0;
-    graph_output(saving, name, result);
+    for (int o = g->outputs; saving->outputs < c->gradients.results; o++)
+        graph_output(saving, g->output[o].name, g->output[o].value);
+    const int result = saving->output[0].value;
     struct row_marks x = marks_of(g, result);
     for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
     c->gradients.saving = take_rows(g, saving, &x, "saved");
