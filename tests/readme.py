@@ -370,7 +370,7 @@ def program_in_c(place, file, title):
     check(done.stdout == wanted + '\n' and '`%s.c`' % name in section, '%s printed %s' % (name, done.stdout))
 
 
-for title in 'Gradients', 'Decoding':
+for title in 'Gradients', 'Results for parts of the keys', 'Decoding':
     takes(program_in_c, RUNTIME, title, 'c', '')
 
 
@@ -390,7 +390,7 @@ def python(place, file, title):
 
 takes(python, README, 'Python in three lines', '', 'python')
 takes(python, PYTHON, 'NumPy', 'python', 'python')
-for title in 'PyTorch', 'Models that exist', 'JAX', 'Sequences that grow':
+for title in 'PyTorch', 'Models that exist', 'JAX', 'Sequences that grow', 'Results for parts of the keys':
     takes(python, PYTHON, title, 'python')
 run_by('include_rules', CONTRIBUTING, 'Folders', '')
 run_by('python', PYTHON, 'attnc for Python', '')

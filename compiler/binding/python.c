@@ -163,6 +163,22 @@ static const char *shape_of(const struct unit *p, const char *name)
     return array_shape_text(p->arena, &p->arrays->array[kernel_array_find(p->arrays, name)], ", ");
 }
 
+/* Returns whether forward can return statistics. */
+static bool has_statistics(const struct unit *p)
+{
+    return p->spec->emit & EMIT_STATISTICS;
+}
+
+static void add_merge(struct text *out)
+{
+    text_add(out, "\n\ndef merge(left, right, *, threads=0):\n    \"\"\"Merges the results of forward(…, "
+                  "statistics=True) for the "
+                  "same queries and two sets of keys that have no key in common.\n\n"
+                  "    left, right: pairs (out, statistics); left is overwritten\n"
+                  "    threads: 0 for OpenMP's default\n\n"
+                  "    Returns left.\n    \"\"\"\n    return _loaded().merge(left, right, threads)\n");
+}
+
 static void add_forward(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
@@ -171,13 +187,20 @@ static void add_forward(const struct unit *p, struct text *out)
     const bool any = next_param(p, &from) != NULL;
     text_add(out, "\n\ndef forward(%s, *", inputs);
     add_keywords(p, out);
-    text_add(out, ", out=None, %sthreads=0):\n    \"\"\"Attention of %s.\n\n", p->backwards ? "saved=None, " : "",
-             spec->name);
+    text_add(out, ", out=None, %s%sthreads=0):\n    \"\"\"Attention of %s.\n\n", p->backwards ? "saved=None, " : "",
+             has_statistics(p) ? "statistics=False, " : "", spec->name);
     describe_inputs(p, out);
     text_add(out, "    out: [%s], overwritten if given, else allocated; it may not overlap the other arrays\n",
              shape_of(p, "out"));
     describe_parameters(p, out);
     if (p->backwards) text_add(out, "    saved: a Saved() that stores the values of each row that backward() needs\n");
+    if (has_statistics(p))
+        text_add(
+            out,
+            "    statistics: True, or an array [%s] that is overwritten: returns Outputs(out, statistics), a named "
+            "tuple, with %s of each row\n",
+            shape_of(p, "statistics"),
+            spec_has_logarithms(spec) ? "the logarithm of the denominator" : "the denominator");
     text_add(
         out,
         "    threads: 0 for OpenMP's default; the result does not depend on it. If a process has called a kernel "
@@ -191,7 +214,8 @@ static void add_forward(const struct unit *p, struct text *out)
              "Returns out.\n    \"\"\"\n    return _loaded().forward(%s, ",
              given_names(p, ENTRY_FORWARD));
     add_given(p, out);
-    text_add(out, ", out, threads%s)\n", p->backwards ? ", saved" : "");
+    text_add(out, ", out, threads%s%s)\n", p->backwards ? ", saved" : "",
+             has_statistics(p) ? ", statistics=statistics" : "");
 }
 
 /* Appends `format` once for each gradient, separated by commas, with the name of the gradient in place of @. */
@@ -311,8 +335,9 @@ void emit_python(const struct unit *p, struct text *out)
                      : "",
         spec->name, spec->name, runtime);
     add_body(out);
-    text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s\"forward\", \"load\"]\n\n",
-             p->backwards ? "\"Gradients\", \"Saved\", \"backward\", " : "");
+    text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s%s\"forward\", \"load\"%s]\n\n",
+             p->backwards ? "\"Gradients\", \"Saved\", \"backward\", " : "", has_statistics(p) ? "\"Outputs\", " : "",
+             has_statistics(p) ? ", \"merge\"" : "");
     text_add(out, "NAME, VERSION, DTYPE = \"%s\", \"%s\", \"%s\"\nHEAD_DIM, VALUE_DIM = %lld, %lld\n", spec->name,
              ATTNC_VERSION, dtype_name(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim);
     if (spec->similarity.has_seed)
@@ -328,5 +353,6 @@ void emit_python(const struct unit *p, struct text *out)
              p->backwards ? "\n\nGradients = _binding.Gradients\nGradients.__module__ = __name__\n" : "");
     if (spec->similarity.has_seed && spec->dropout > 0) text_add(out, "\n_binding.own_seed = SEED\n");
     add_forward(p, out);
+    if (has_statistics(p)) add_merge(out);
     if (p->backwards) add_backward(p, out);
 }

@@ -144,6 +144,44 @@ def gradients_are_differences(folder):
 
 
 @case
+def results_for_parts_of_the_keys_are_merged(folder):
+    for similarity, dtype in ('softmax', 'float32'), ('softmax', 'float64'), ('softmax', 'float16'), (
+            {'linear': {'features': 'elu_plus_one'}}, 'float32'):
+        made = attnc.kernel({'similarity': similarity, 'shape': {'head_dim': 8},
+                             'dtype': {'float32': 'f32', 'float64': 'f64', 'float16': 'f16'}[dtype]})
+        q, k, v = arrays(dtype, n=20, m=31)
+        out, statistics = made(q, k, v, statistics=True)
+        check((out == made(q, k, v)).all(), 'statistics=True changes the result')
+        check(statistics.dtype == ('float64' if dtype == 'float64' else 'float32') and statistics.shape == q.shape[:3],
+              'statistics of another kind')
+        parts = [made(q, k[:, :, a:b].copy(), v[:, :, a:b].copy(), statistics=True)
+                 for a, b in ((0, 9), (9, 9), (9, 31))]
+        merged = attnc.merge(made, attnc.merge(made, parts[0], parts[1]), parts[2], threads=2)
+        check(merged.out is parts[0].out, 'another array')
+        limit = {'float32': 1e-5, 'float64': 1e-13, 'float16': 2e-3}[dtype]
+        close(merged.out, out, limit, 'merged out')
+        close(merged.statistics / statistics, np.ones(q.shape[:3]), 1e-13 if dtype == 'float64' else 1e-5,
+              'merged statistics')
+        mine = np.full(q.shape[:3] + (2,), np.nan, statistics.dtype)
+        check(made(q, k, v, statistics=mine[..., 1]).statistics.base is mine, 'statistics= is not used')
+        check((mine[..., 1] == statistics).all() and np.isnan(mine[..., 0]).all(), 'statistics= is not written')
+        for wrong, says in ((parts[1].out, parts[1].statistics[:, :1]), 'expected [B, H, n_q]'), (
+                parts[0], 'shares memory'):
+            try:
+                attnc.merge(made, parts[0], wrong)
+            except ValueError as error:
+                check(says in str(error), str(error))
+            else:
+                raise Failure('merge took ' + says)
+    made = attnc.kernel({'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 8},
+                         'emit': ['forward', 'decode', 'statistics']})
+    q, k, v = arrays(n=20, m=20)
+    whole, state = made(q, k, v, statistics=True), made.state(2)
+    pieces = [state.extend(*(a[:, :, n:n + 5].copy() for a in (q, k, v)), statistics=True) for n in range(0, 20, 5)]
+    close(np.concatenate([p.statistics for p in pieces], 2), whole.statistics, 1e-5, 'statistics of extend')
+
+
+@case
 def a_kernel_is_one_object(folder):
     made = small('softmax_causal')
     check(small('softmax_causal') is made and small('softmax_causal', mask='none') is not made, 'made twice')
@@ -541,7 +579,8 @@ def sequences_are_joined(folder):
     softmax = [small('softmax_causal').state(2, capacity=60) for _ in range(2)]
     for state in softmax:
         state.extend(q, k, v)
-    refuses(lambda: softmax[0].fold(softmax[1]), ValueError, 'softmax_causal: states of this kernel cannot be joined')
+    refuses(lambda: softmax[0].fold(softmax[1]), ValueError,
+            'softmax_causal: states, or results, of this kernel cannot be joined')
 
 
 @case

@@ -37,7 +37,7 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
     -13: (ValueError, "a sequence would grow beyond the capacity of its state, or beyond what the spec allows"),
     -14: (ValueError, "there are more positions than the spec allows; or a sequence is shorter than the given length, "
                       "its state cannot go back that far, or another state cannot be appended there"),
-    -15: (ValueError, "states of this kernel cannot be joined"),
+    -15: (ValueError, "states, or results, of this kernel cannot be joined"),
 }
 
 
@@ -334,13 +334,15 @@ def _overlap(one: _Array, two: _Array) -> bool:
     return not run <= offset <= period - other_run
 
 
-def _empty(like: Any, array: _Array, shape: Sequence[int]) -> Any:
-    """A new array for a result, of the library and dtype of `like`. `array` is the description of `like`."""
+def _empty(like: Any, array: _Array, shape: Sequence[int], kind: str | None = None) -> Any:
+    """A new array for a result, of the library of `like`, and of dtype `kind`, by default that of `like`. `array`
+    describes `like`."""
     if _is(like, "torch", "Tensor"):
-        return sys.modules["torch"].empty(shape, dtype=like.dtype, device="cpu")
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, kind) if kind else like.dtype, device="cpu")
     import numpy
 
-    dtype = getattr(like, "dtype", array.dtype) if hasattr(like, "__array_interface__") else array.dtype
+    dtype = kind or getattr(like, "dtype", array.dtype) if hasattr(like, "__array_interface__") else array.dtype
     if str(dtype) == "bfloat16":
         try:
             from ml_dtypes import bfloat16 as dtype  # NumPy has no bfloat16; JAX installs ml_dtypes
@@ -435,6 +437,12 @@ def _room() -> _Room:
 
 
 _Written = collections.namedtuple("_Written", "array given like made")
+Outputs = collections.namedtuple("Outputs", "out statistics")
+Outputs.__doc__ = """The results of a call for statistics, for attnc.merge().
+
+out: as the call returns it without statistics
+statistics: [B, H, n_q], the denominator of each row, or its logarithm for a softmax; 0 or -inf for a row that sees no
+    key"""
 
 
 class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed")):
@@ -545,15 +553,15 @@ class Binding:
     # ---- calls
 
     def forward(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None = None, out: Any = None,
-                threads: int = 0, saved: Saved | None = None) -> Any:
+                threads: int = 0, saved: Saved | None = None, statistics: Any = False) -> Any:
         if saved is not None and not isinstance(saved, Saved):
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
         v = k if self.values_are_keys else v
-        if out is None and saved is None and all(value is None for value in given.values()):
+        if out is None and saved is None and statistics is False and all(value is None for value in given.values()):
             key = key_of(self, q, k, v, seed, threads)
             if key is not None:
                 return self.forward_again(key, q, k, v, given, seed, threads)
-        return self._forward(q, k, v, given, seed, out, threads, saved)[0]
+        return self._forward(q, k, v, given, seed, out, threads, saved, statistics)[0]
 
     def forward_again(self, key: tuple[Any, ...], q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
                       threads: int) -> Any:
@@ -570,16 +578,41 @@ class Binding:
         return made
 
     def _forward(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None, out: Any, threads: int,
-                 saved: Saved | None) -> tuple[Any, _Call, _Array]:
+                 saved: Saved | None, statistics: Any = False) -> tuple[Any, _Call, _Array]:
         call = _Call(self, threads, seed)
         arrays = call.inputs(q, k, v)
         target = call.writes("out", out, q, arrays[0], ("B", "H", "n_q", self.value_dim))
         call.take_parameters(given)
+        if statistics is not False:
+            call.writes_statistics(statistics, q, arrays[0], "n_q")
         if saved is not None:
             saved._take(call)
         made = call.run(self.forward_function, self.workspace_function, *(array.address for array in arrays),
-                        target.address)["out"]
-        return made, call, target
+                        target.address)
+        return made["out"] if statistics is False else Outputs(made["out"], made["statistics"]), call, target
+
+    def merge(self, left: Any, right: Any, threads: int = 0) -> Outputs:
+        """Merges two results, pairs of out and statistics, into the left one."""
+        if not self.kernel.merge:
+            raise ValueError(f"{self.name} has no statistics, so its results cannot be merged")
+        calls, outs = [], []
+        for side, (out, statistics) in ("left", left), ("right", right):
+            call = _Call(self, threads, None)
+            call.sizes.update(calls[0].sizes if calls else {})
+            array = _Array(f"out ({side})", out, writable=side == "left", kernel=self.name)
+            _expect(self.name, array.name, array, self.dtype, ("B", "H", "n_q", self.value_dim), call.sizes)
+            call.problem.out = _strides(array.name, array, written=True)
+            call.takes_statistics(statistics, side, "n_q", writable=side == "left")
+            for field, word in zip(("batch", "heads", "kv_heads", "n_q"), ("B", "H", "H", "n_q")):
+                setattr(call.problem, field, call.sizes[word])
+            calls.append(call)
+            outs.append(array)
+        for one, two in (outs[0], outs[1]), (calls[0].read[0], calls[1].read[0]):
+            if _overlap(one, two):
+                raise ValueError(f"{one.name} shares memory with {two.name}")
+        self.check(self.kernel.merge(ctypes.byref(calls[0].problem), outs[0].address, ctypes.byref(calls[1].problem),
+                                     outs[1].address))
+        return Outputs(*left)
 
     def _wanted(self, wanted: Any, given: Mapping[str, Any]) -> Sequence[str]:
         """The names of the gradients to compute: `wanted`, or all if it is None."""
@@ -729,6 +762,29 @@ class _Call:
             _check_contiguous(name, array)
         self.written.append(_Written(array, value is not None, like, made))
         return array
+
+    def takes_statistics(self, value: Any, of: str, rows: str, writable: bool) -> _Array:
+        """Adds an array [batch, heads, rows] of statistics."""
+        binding = self.binding
+        name = f"statistics ({of})" if of else "statistics"
+        array = _Array(name, value, writable=writable, kernel=binding.name)
+        _expect(binding.name, name, array, "f64" if binding.dtype == "f64" else "f32", ("B", "H", rows), self.sizes)
+        array.shape, array.strides = array.shape + [1], array.strides + [1]
+        self.problem.statistics, self.problem.statistics_at = array.address, _strides(name, array, written=True)
+        self.read.append(array)
+        return array
+
+    def writes_statistics(self, value: Any, like: Any, like_array: _Array, rows: str) -> None:
+        """Adds an array of statistics that the kernel writes: `value`, or a new array if `value` is True."""
+        binding = self.binding
+        if not binding.kernel.merge:
+            raise ValueError(f"{binding.name} has no statistics: its spec needs 'emit: [forward, statistics]'")
+        shape = [self.sizes[word] for word in ("B", "H", rows)]
+        kind = "float64" if binding.dtype == "f64" else "float32"
+        made = _empty(like, like_array, shape, kind) if value is True else value
+        array = self.takes_statistics(made, "", rows, writable=True)
+        self.read.pop()
+        self.written.append(_Written(array, value is not True, like, made))
 
     def run(self, function: Callable[..., int], workspace: Callable[..., int], *arguments: Any) -> dict[str, Any]:
         """Calls the kernel, unless all written arrays are empty. Returns the written arrays by name."""

@@ -16,7 +16,7 @@ import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array
-from ._call import Binding, Saved, _is
+from ._call import Binding, Outputs, Saved, _is
 from ._compiler import Source, Spec
 from ._state import State, loaded
 
@@ -54,6 +54,7 @@ class Kernel:
     _lock: threading.Lock
     _differentiable: list[tuple[Binding, dict[str, Any]]]
     _decoding: list[Binding]
+    _counting: list[Binding]
     _text: str
     _keywords: dict[str, str]
     _none: dict[str, Any]
@@ -66,7 +67,8 @@ class Kernel:
             Parameter(p["name"], p["member"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
         self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
-                             _differentiable=[], _decoding=[], _keywords={p.keyword: p.name for p in parameters},
+                             _differentiable=[], _decoding=[], _counting=[],
+                             _keywords={p.keyword: p.name for p in parameters},
                              _none={p.name: None for p in parameters},
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
                              _text=json.dumps([source.operand, source.text, *source.settings]))
@@ -111,9 +113,19 @@ class Kernel:
         with self._lock:
             if not self._decoding:
                 has = bool(self._binding.kernel.state)
+                statistics = ", statistics" if self._binding.kernel.merge else ""
                 self._decoding.append(self._binding if has else self._bind(
-                    self._source.with_settings("emit=[forward, decode]").description()))
+                    self._source.with_settings(f"emit=[forward, decode{statistics}]").description()))
         return self._decoding[0]
+
+    def _with_statistics(self) -> Binding:
+        """This kernel compiled with statistics. The first call compiles it, if the spec does not ask for statistics."""
+        with self._lock:
+            if not self._counting:
+                has = bool(self._binding.kernel.merge)
+                self._counting.append(self._binding if has else self._bind(
+                    self._source.with_settings("emit=[forward, statistics]").description()))
+        return self._counting[0]
 
     def _gradient_info(self) -> dict[str, Any]:
         """The member `gradients` of the description (NAME.json) of the kernel with gradients."""
@@ -285,7 +297,8 @@ class Kernel:
                             "(values: keys)")
 
     def __call__(self, q: AnyArray, k: Array, v: Array | None = None, *, seed: int | None = None, out: Array | None = None,
-                 saved: Saved | None = None, threads: int | None = None, **parameters: Array) -> AnyArray:
+                 saved: Saved | None = None, statistics: bool | Array = False, threads: int | None = None,
+                 **parameters: Array) -> AnyArray:
         """Attention of q over k and v.
 
         q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]. H is a multiple of G, and query head h reads head
@@ -296,6 +309,9 @@ class Kernel:
         seed: generates the random parameters that are not given, with the same values on every machine; also the seed
             of dropout, whose default is the seed in the spec. The same seed drops the same weights in every call.
         saved: a Saved(), in which the call stores the values that backward() needs (only for NumPy arrays)
+        statistics: True, or an array [B, H, n_q] of float32 (float64 for "f64") that is overwritten: the call returns
+            Outputs(out, statistics), a named tuple, with the denominator of each row, or its logarithm for a softmax.
+            attnc.merge() merges such results for two sets of keys. The call cannot be differentiated.
         threads: the number of threads; default: one for each processor, or torch.get_num_threads() for tensors. The
             result does not depend on it.
         parameters: arrays by keyword; the attribute `parameters` describes them
@@ -308,7 +324,14 @@ class Kernel:
         arrays: tuple[Any, Any, Any] = q, k, v
         made: AnyArray
         self._check_values(v)
-        if _is(q, "torch", "Tensor"):
+        if statistics is not False:
+            if saved is not None and not (self._binding.kernel.merge and self._binding.kernel.saved):
+                raise ValueError(f"{self.name}: for both saved= and statistics=, the spec needs "
+                                 "'emit: [forward, backward, statistics]'")
+            count = sys.modules["torch"].get_num_threads() if _is(q, "torch", "Tensor") else 0
+            made = self._with_statistics().forward(*arrays, self._given(parameters), self._seed(seed), out,
+                                                   count if threads is None else threads, saved, statistics)
+        elif _is(q, "torch", "Tensor"):
             from . import torch as bridge
 
             made = bridge.call(self, *arrays, self._seed(seed), out, threads, self._given(parameters))  # type: ignore
@@ -371,6 +394,20 @@ class Kernel:
 
         Raises ValueError if the bytes are of another kernel, truncated or damaged."""
         return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters))
+
+
+def merge(kernel: Kernel, left: Outputs, right: Outputs, *, threads: int | None = None) -> Outputs:
+    """Merges the results of a kernel for the same queries and two sets of keys that have no key in common: the result
+    for all these keys, up to rounding. For example, each part of the keys can be on another machine.
+
+    left, right: results of kernel(q, k, v, statistics=True), or pairs (out, statistics). `left` is overwritten.
+    threads: the number of threads; default: one for each processor if there is much to merge
+
+    A query sees the same keys in a call for a part of the keys only if the mask does not use positions. If the
+    denominator has a constant or a sink (`normalize`), only one of the calls may have it.
+
+    Returns left. A row that sees no key on one side is that of the other side."""
+    return kernel._with_statistics().merge(left, right, threads or 0)
 
 
 def _initial(p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:

@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ._array import AnyArray, Array
-from ._call import Binding, Calls, _address_in, _aligned, _Call, _is, _word, key_of
+from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _word, key_of
 
 if TYPE_CHECKING:
     from ._kernel import Kernel
@@ -99,13 +99,15 @@ class State:
         return None if key is None else (*key, *places)
 
     def extend(self, q: AnyArray, k: Array, v: Array | None = None, *, lengths: Iterable[int] | None = None,
-               out: Array | None = None, **rows: Array) -> AnyArray:
+               out: Array | None = None, statistics: bool | Array = False, **rows: Array) -> AnyArray:
         """Appends tokens to each sequence, and returns their attention over all tokens so far. A call may append a
         whole prompt, a part of a prompt, or a single token.
 
         q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], as for a call of the kernel (no v if its values are the keys)
         lengths: the number of tokens, 0 to n, to append to each sequence; rows after these are neither read nor written
         out: [B, H, n, E], overwritten if given, else allocated
+        statistics: True, or an array [B, H, n]: returns Outputs(out, statistics), as a call of the kernel does. The
+            spec needs 'emit: [forward, statistics]'.
         rows: parameters that have a row for each key, with the rows of these tokens
 
         Returns an array like q, [B, H, n, E]: the rows that a call of the kernel with the whole sequences returns
@@ -113,10 +115,11 @@ class State:
         self.kernel._check_values(v)
         v = k if self.kernel.values_are_keys else v
         with self._lock:
-            made: AnyArray = self._extend(q, k, v, lengths, out, rows)
+            made: AnyArray = self._extend(q, k, v, lengths, out, statistics, rows)
             return made
 
-    def _extend(self, q: Any, k: Any, v: Any, lengths: Iterable[int] | None, out: Any, rows: Mapping[str, Any]) -> Any:
+    def _extend(self, q: Any, k: Any, v: Any, lengths: Iterable[int] | None, out: Any, statistics: Any,
+                rows: Mapping[str, Any]) -> Any:
         names = {_word(p.name): p.name for p in self._binding.parameters if p.has_rows}
         for word in rows:
             if word not in names:
@@ -124,7 +127,8 @@ class State:
         threads = self._threads
         if threads is None and _is(q, "torch", "Tensor"):
             threads = sys.modules["torch"].get_num_threads()
-        key = self._key(q, k, v, threads or 0) if out is None and lengths is None and not rows else None
+        plain = out is None and lengths is None and statistics is False and not rows
+        key = self._key(q, k, v, threads or 0) if plain else None
         known = self._calls.known(key) if key is not None else None
         if known is not None:
             return known.call(q, k, v)
@@ -136,6 +140,8 @@ class State:
         if kv_heads == 0 or heads % kv_heads:
             raise ValueError(f"q has {heads} heads and k has {kv_heads}: q needs a multiple of the heads of k")
         target = call.writes("out", out, q, arrays[0], ("B", "H", "n", E))
+        if statistics is not False:
+            call.writes_statistics(statistics, q, arrays[0], "n")
         call.tokens = "n"
         call.take_parameters({**self._given, **{names[word]: value for word, value in rows.items()}})
         if self._heads is None:
@@ -152,10 +158,10 @@ class State:
             problem.lengths = ctypes.addressof(numbers)
         extend, state = binding.kernel.extend, _aligned(self._memory)
         made = call.run(extend, binding.kernel.extend_workspace, *(array.address for array in arrays), target.address,
-                        state)["out"]
+                        state)
         if key is not None:
             self._calls.keep(key, call, extend, target, q, (state,))
-        return made
+        return made["out"] if statistics is False else Outputs(made["out"], made["statistics"])
 
     def _lengths_by(self, function: Any) -> list[int]:
         with self._lock:
