@@ -152,6 +152,20 @@ PROJECTED = {   # prepare, similarity, size
     'hedgehog': (['layernorm'], {'linear': {'features': 'hedgehog'}}, 7),
     'elu_plus_one': (None, SIMILARITY['elu_plus_one'], 16),
     'additive': (None, {'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, 6)}
+SINKS = {   # sink, similarity, form
+    'zero': (0, 'softmax', {}),
+    'large': ('i * 0.5 - 10', SIMILARITY['cap'], {}),
+    'of_heads': ('h - 1.5', 'softmax', {'emit': ['forward', 'backward', 'statistics']}),
+    'negative': (-200, 'softmax', {}),
+    'power': ('h * 3', SIMILARITY['polynomial_4'], {'emit': ['forward', 'backward', 'statistics']}),
+    'learned': ('sink[h]', 'softmax', {'arrays': {'sink': {'shape': ['H'], 'learned': True}}}),
+    'learned_rows': ('tau[h] * 2 - sink[h][i % 7] * 0.1', SIMILARITY['cap'],
+                     {'arrays': {'sink': {'shape': ['H', 7]}, 'tau': {'shape': ['H']}}}),
+    'learned_linear': ('sink[h]', SIMILARITY['elu_plus_one'],
+                       {'arrays': {'sink': {'shape': ['H'], 'learned': True}}, 'algorithm': 'linear'}),
+    'linear': ('1 - i * 0.01', SIMILARITY['elu_plus_one'], {'algorithm': 'linear'}),
+    'linear_statistics': ('h', SIMILARITY['polynomial_2'],
+                          {'algorithm': 'linear', 'emit': ['forward', 'backward', 'statistics']})}
 # the form, or both and the length from which the linear one is used; prepare, similarity, mask
 AFFINE = [{'layernorm': {'affine': True}}, 'rope']
 SUBSETS = {
@@ -489,6 +503,10 @@ def main():
         spec = base | {'name': 'n%d' % n, 'similarity': similarity, 'normalize': 'none', 'dtype': dtypes[n],
                        'mask': 'causal'}
         suite.case('unnormalized/%d' % n, case, suite, spec, SHAPES[n::3], 10 * n + 9, None)
+    for n, (name, (sink, similarity, form)) in enumerate(SINKS.items()):
+        spec = base | form | {'name': 's%d' % n, 'similarity': similarity, 'normalize': {'sink': sink},
+                              'mask': 'causal', 'dtype': dtypes[n % 6]}
+        suite.case('sink/' + name, case, suite, spec, SHAPES[n % 3::3], 10 * n + 11, None)
     for n, (name, (similarity, mask)) in enumerate(LINEAR.items()):
         spec = base | {'name': 'l%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],
                        'algorithm': 'linear',

@@ -28,7 +28,7 @@ WEIGHTS = {
 MOST_HEAD_DIM = {'polynomial': 8, 'polynomial_high': 4, 'square': 4, 'square_param': 8}
 # local: exact inside blocks
 PLACES = {'causal': {'mask': 'causal'}, 'none': {'mask': 'none'}, 'local': {'mask': 'causal'}}
-NORMALIZE = {'sum': 'sum', 'plus_half': {'sum_plus': 0.5}, 'unnormalized': 'none'}
+NORMALIZE = {'sum': 'sum', 'plus_half': {'sum_plus': 0.5}, 'unnormalized': 'none', 'sink': {'sink': '1 - h * 0.5'}}
 SIZES = {'8x24': (8, 24), '16': (16, None), '24x40': (24, 40)}
 PREPARE = {'nothing': [], 'layernorm': ['layernorm'],
            'l2norm_scale': [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 1.5}}]}
@@ -109,6 +109,7 @@ DECAYS = {
 
 
 def decays():
+    names = set()
     rows = cover({'weight': list(DECAYS), 'block': ['16', '100', 'auto'], 'dtype': COMMON['dtype'],
                   'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=5)
     for row in rows:
@@ -116,8 +117,10 @@ def decays():
         if signed:
             row['normalize'] = 'unnormalized'
         row |= {'place': 'causal', 'prepare': 'nothing'}
-        yield 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes')), spec_of(
-            row, {'custom': {'weight': weight}}, 8)
+        name = 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes'))
+        if name not in names:   # rows of a signed weight may differ only in how they were to be normalised
+            names.add(name)
+            yield name, spec_of(row, {'custom': {'weight': weight}}, 8)
 
 
 # Masks under which the last key of a query is the end of a prefix, or the later of that and its own.

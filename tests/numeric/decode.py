@@ -87,6 +87,15 @@ OWN = {
     'carried_documents': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 16,
                           'mask': {'all': ['document', 'causal']}, 'algorithm': 'linear',
                           'shape': {'head_dim': 8, 'value_dim': 24}},
+    # a logit without a key
+    'sink': {'similarity': 'softmax', 'normalize': {'sink': 'h * 2 - i * 0.05'}, 'mask': 'causal',
+             'shape': {'head_dim': 16}},
+    'sink_ring': {'similarity': 'softmax', 'normalize': {'sink': 1.5}, 'mask': {'window': {'left': 30}}, 'dtype': 'f64',
+                  'shape': {'head_dim': 8}},
+    'sink_learned': {'similarity': 'softmax', 'normalize': {'sink': 'sink[h]'}, 'mask': 'causal',
+                     'arrays': {'sink': {'shape': ['H'], 'learned': True}}, 'shape': {'head_dim': 8}},
+    'sink_linear': {'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'mask': 'causal',
+                    'normalize': {'sink': 'i * 0.03 - h'}, 'algorithm': 'linear', 'shape': {'head_dim': 8}},
     # keys that are stored prepared: all of them, the first and the last ones, read by either form
     'prepared_rmsnorm': {'prepare': [{'rmsnorm': {'affine': True}}, {'rope': {'first': 2, 'dims': 4}}],
                          'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 8}},

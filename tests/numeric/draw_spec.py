@@ -187,6 +187,9 @@ def parts_of(rng, spec):
     else: spec['mask'] = {'all': rng.sample(['causal', spec['mask']], 2)}
 
 
+SINKS = [0, -1.5, 3, '0', 'h - 1', 'i * 0.1', '-i', 'h % 2 ? 2 : -20', 'tanh(i * 0.2) * 5', 'i % 5 - 2']
+
+
 def draw_spec(rng, numbers):
     head, project = size(rng), rng.random() < 0.1
     spec = {'name': name_of(rng)} | some(rng, 0.1, description=lambda: rng.choice(DESCRIPTIONS))
@@ -198,7 +201,8 @@ def draw_spec(rng, numbers):
     elif rng.random() < 0.05: spec['block'] = 'auto'
     if not project and rng.random() < 0.8: spec['mask'] = 'causal' if rng.random() < 0.3 else masks(rng, numbers)
     spec |= some(rng, 0.4,
-                 normalize=lambda: rng.choice(['sum', 'none', {'sum_plus': real(rng, numbers, 1, 0.5, 0, 3)}]))
+                 normalize=lambda: rng.choice(['sum', 'none', {'sum_plus': real(rng, numbers, 1, 0.5, 0, 3)},
+                                               {'sink': rng.choice(SINKS)}]))
     if project: spec['project'] = {'linformer': {'size': size(rng)}}
     if rng.random() < 0.1:
         spec['dropout'] = rng.choice([0, 0.1, 0.5, rng.random()])
@@ -210,6 +214,7 @@ def draw_spec(rng, numbers):
     spec |= some(rng, 0.4, algorithm=lambda: rng.choice(['auto', 'linear', 'linear', 'quadratic']))
     if spec.get('dropout') and spec.get('algorithm') == 'linear' and rng.random() < 0.9: del spec['algorithm']
     if rng.random() < (0.75 if numbers else 0.2): parts_of(rng, spec)
+    if rng.random() < 0.25: spec['emit'] = [*spec.get('emit', ['forward']), 'statistics']
     if numbers and 'backward' in spec.get('emit', []) and "'learned'" in str(spec['similarity']):
         options = spec['similarity']['polysketch']
         options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only their signs, which have no gradient

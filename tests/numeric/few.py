@@ -28,6 +28,8 @@ SPECS = {
     'causal-bf16': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'bf16', 'shape': {'head_dim': 64}},
     'causal-f16': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16', 'shape': {'head_dim': 128}},
     'causal-f64': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f64', 'shape': {'head_dim': 16}},
+    'sink': {'similarity': 'softmax', 'normalize': {'sink': 'h * 2 - i * 0.01'}, 'mask': 'causal', 'dtype': 'bf16',
+             'emit': ['forward', 'statistics'], 'shape': {'head_dim': 32, 'value_dim': 20}},
     'odd-f16': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16',
                 'shape': {'head_dim': 24, 'value_dim': 20}},
     'odd-f64': {'similarity': 'softmax', 'mask': {'window': {'left': 40}}, 'dtype': 'f64',

@@ -42,6 +42,8 @@ SPECS = {
     'sinks': {'similarity': 'softmax', 'mask': {'all': ['causal', {'any': [
         {'window': {'left': 50}}, {'global': {'count': 4}}]}]}, 'shape': {'head_dim': 32}},
     'sum-plus': {'similarity': 'softmax', 'normalize': {'sum_plus': 1}, 'mask': 'causal', 'shape': {'head_dim': 32}},
+    'sink': {'similarity': 'softmax', 'normalize': {'sink': 'h - i * 0.02'}, 'mask': 'causal',
+             'emit': ['forward', 'backward', 'statistics'], 'shape': {'head_dim': 32}},
     'documents': {'similarity': 'softmax', 'mask': {'all': ['causal', 'document']}, 'shape': {'head_dim': 32}},
     'blocks': {'similarity': 'softmax', 'mask': {'any': [{'block_window': {'block': 64, 'left': 1, 'right': 1}},
                                                          {'global': {'count': 70}},

@@ -82,13 +82,16 @@ PREPARE = {
     'rmsnorm': [{'rmsnorm': {'affine': True}}],
     'angle': [{'rope': {'angle': '(t % 2 ? i / 8 : i % 8 + b) * pow(100, -(t / 2) / 1.5)'}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 4}}],
     'halves': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves', 'base': 100}}]}
-NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none'}
+NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none',
+             'sink': {'sink': 'h * 0.5 - i * 0.01'}}
 DROPOUT = {'kept': None, 'dropout': {'dropout': 0.3, 'seed': 2 ** 40 + 1}}
 PROJECT = {'keys': None, 'linformer': {'linformer': {'size': 5}}}
 SHAPE = {'6x5': {'head_dim': 6, 'value_dim': 5}, '8': {'head_dim': 8}, '10x18': {'head_dim': 10, 'value_dim': 18},
          'keys': {'head_dim': 10, 'value_dim': 4, 'values': 'keys'}, 'whole_keys': {'head_dim': 6, 'values': 'keys'}}
 EMIT = {'forward': ['forward'], 'backward': ['forward', 'backward'], 'decode': ['forward', 'decode'],
-        'everything': ['forward', 'backward', 'decode']}
+        'everything': ['forward', 'backward', 'decode'], 'statistics': ['forward', 'statistics'],
+        'statistics_backward': ['forward', 'backward', 'statistics'],
+        'statistics_decode': ['forward', 'decode', 'statistics']}
 # The form of the kernel: one of them, or both, chosen by the number of keys
 FORM = {'quadratic': {'algorithm': 'quadratic'}, 'linear': {'algorithm': 'linear'}, 'auto': {},
         'either': {'schedule': {'crossover': 20}}}
@@ -97,7 +100,7 @@ SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths'
          'grouped': ['--lengths', '20,41', '--heads', '4/2'], 'shared': ['--lengths', '5,35', '--heads', '3/1']}
 
 OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # which have many features
-FORWARD = {'forward', 'backward'}
+FORWARD = {'forward', 'backward', 'statistics', 'statistics_backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
         'of_batch_back', 'roots_back', 'nothing'}
 NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'named', 'multiplicative', 'additive',

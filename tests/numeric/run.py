@@ -223,6 +223,7 @@ PREPARE = {
 }
 
 NORMALIZE = {'default': [None], 'sum': ['sum'], 'plus_1': [{'sum_plus': 1}], 'plus_half': [{'sum_plus': 0.5}],
+             'sink': [{'sink': 'h * 0.5 - i * 0.1'}, {'sink': 0}, {'sink': 'i % 7 * 10 - 30'}, {'sink': -2.5}],
              'unnormalized': ['none']}
 SIZES = {'8x24': (8, 24), '24x64': (24, 64), '64': (64, None), '64x80': (64, 80), '80x8': (80, 8), '80x128': (80, 128),
          '128x64': (128, 64), 'keys_72x64': (72, 64), 'keys_24': (24, None), 'keys_40x13': (40, 13)}  # keys: values are keys
