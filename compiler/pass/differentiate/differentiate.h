@@ -109,6 +109,10 @@ struct normalised {
 bool takes_divisor(const struct reversal *x, int weight, int by);
 /* Makes the values of struct normalised. takes_divisor must hold. */
 struct normalised normalise_weight(struct reversal *x, int weight, int by);
+/* Returns the product e, over the operands of the map, divided by value `by`. A factor exp(x) of e becomes
+   exp(x - log(by)), because exp(x) alone may overflow. Example: the sum of a row has the term exp(x), and the gradient
+   with respect to x is needed. NULL: e has no such factor, it is bounded, or `by` may be negative. (weight.c) */
+const struct expr *reversal_divide_exponential(struct reversal *x, struct value *map, const struct expr *e, int by);
 /* Whether the output does not depend on the maximum v. Example: exp(s - v) divided by the sum of exp(s - v). */
 bool is_cancelled_maximum(const struct reversal *x, int v);
 

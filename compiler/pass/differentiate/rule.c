@@ -205,6 +205,11 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
     struct ref read = *from, *r = &read;
     if (swapped(x, r) < 0) e = reversal_scatter(x, map, e, r, &axes, &where);
     const struct reading how = reading_of(x, r);
+    const struct expr *const divided = by >= 0 ? reversal_divide_exponential(x, map, e, by) : NULL;
+    if (divided) {
+        e = divided;
+        by = -1;
+    }
     if (by >= 0 && (!how.own || (reversal_axes(x, by) & ~how.kept))) {
         const struct expr *divisor = reversal_value(x, map, by);
         e = where_not_zero(x, divisor, expr_make(x->m, EXPR_DIV, e, divisor, NULL));

@@ -132,6 +132,38 @@ static struct normalised normalise_power(struct reversal *x, int weight, int by)
     return (struct normalised){NULL, -1, reversal_append(x, whole)};
 }
 
+/* Returns the value log2(|sum|) of each row, or 0 where the sum is 0. */
+static int logarithm_of(struct reversal *x, int by, bool positive)
+{
+    struct module *m = x->m;
+    struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
+    const struct expr *sum = reversal_value(x, &row, by), *e;
+    e = expr_make(m, EXPR_LOG, positive ? sum : expr_make(m, EXPR_ABS, sum, NULL, NULL), NULL, NULL);
+    e = expr_make(m, EXPR_MUL, e, expr_real(m, 1 / log(2)), NULL);
+    return reversal_map(x, &row, unless_zero(m, sum, e));
+}
+
+/* Returns the factor exp(x) of the product e, or NULL. */
+static const struct expr *factor_of_product(const struct expr *e)
+{
+    if (e->op == EXPR_NEG) return factor_of_product(e->arg[0]);
+    if (e->op != EXPR_MUL) return exponential_factor(e);
+    const struct expr *const found = factor_of_product(e->arg[0]);
+    return found ? found : factor_of_product(e->arg[1]);
+}
+
+const struct expr *reversal_divide_exponential(struct reversal *x, struct value *map, const struct expr *e, int by)
+{
+    struct module *m = x->m;
+    const struct expr *const found = factor_of_product(e);
+    if (!found || is_bounded(x, map, found->arg[0]) || !value_never_negative(x->g, by)) return NULL;
+    const int logarithm = logarithm_of(x, by, true);
+    const struct expr *exponent = found->arg[0];
+    if (found->op == EXPR_EXP) exponent = expr_scaled(m, exponent, 1 / log(2));
+    exponent = expr_make(m, EXPR_SUB, exponent, reversal_value(x, map, logarithm), NULL);
+    return expr_replace(m, e, found, expr_make(m, EXPR_EXP2, exponent, NULL, NULL));
+}
+
 struct normalised normalise_weight(struct reversal *x, int weight, int by)
 {
     struct module *m = x->m;
@@ -140,15 +172,8 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     if (!out.exponential) return normalise_power(x, weight, by);
     const bool positive = value_never_negative(x->g, by);
     const double per_bit = 1 / log(2);
-    const struct expr *e;
-
-    /* the value log2(|sum|), or 0 where the sum is 0 */
-    struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
-    const struct expr *sum = reversal_value(x, &row, by);
-    e = expr_make(m, EXPR_LOG, positive ? sum : expr_make(m, EXPR_ABS, sum, NULL, NULL), NULL, NULL);
-    e = expr_make(m, EXPR_MUL, e, expr_real(m, per_bit), NULL);
-    int logarithm = reversal_map(x, &row, unless_zero(m, sum, e));
-
+    const int logarithm = logarithm_of(x, by, positive);
+    const struct expr *e, *sum;
     struct value factor = v;
     const struct expr *exponent = out.exponential->arg[0];
     if (out.exponential->op == EXPR_EXP) exponent = expr_scaled(m, exponent, per_bit);
