@@ -61,7 +61,8 @@ static json_t *parameters(const struct unit *p)
         json_object_set_new(item, "member", json_string(a->member));
         json_object_set_new(item, "from_seed",
                             text_or_null(a->origin == ORIGIN_LEARNED ? NULL : origin_name(a->origin)));
-        json_object_set_new(item, "initial", text_or_null(a->learned && a->initial != INITIAL_GIVEN ? initial_name(a->initial) : NULL));
+        json_object_set_new(item, "initial",
+                            text_or_null(a->learned && a->initial != INITIAL_GIVEN ? initial_name(a->initial) : NULL));
         json_array_append_new(list, item);
     }
     return list;
