@@ -1,8 +1,7 @@
 /* softmax_kerple.c, made by attnc 0.1.0: attnc softmax_kerple.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_kerple.h.
-   KERPLE: causal softmax with a learned logarithmic penalty on distance for each head
-   The logit is s - r1 log(1 + r2 (i - j)), with r1 = |a[h]| and r2 = |c[h]|. Chi et al., KERPLE:
-   Kernelized Relative Positional Embedding for Length Extrapolation, 2022.
+   causal softmax attention with a learned logarithmic penalty on distance for each head
+   Chi et al., KERPLE: Kernelized Relative Positional Embedding (NeurIPS 2022), section 4
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64):

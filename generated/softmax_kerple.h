@@ -1,7 +1,6 @@
 /* softmax_kerple.h, made by attnc 0.1.0: attnc softmax_kerple.yaml
-   KERPLE: causal softmax with a learned logarithmic penalty on distance for each head
-   The logit is s - r1 log(1 + r2 (i - j)), with r1 = |a[h]| and r2 = |c[h]|. Chi et al., KERPLE:
-   Kernelized Relative Positional Embedding for Length Extrapolation, 2022.
+   causal softmax attention with a learned logarithmic penalty on distance for each head
+   Chi et al., KERPLE: Kernelized Relative Positional Embedding (NeurIPS 2022), section 4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0. */

@@ -1,8 +1,7 @@
 /* softmax_slopes.c, made by attnc 0.1.0: attnc softmax_slopes.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_slopes.h.
-   causal softmax with a penalty on distance, with the slope of each head given by the caller
-   With the slopes 2^(-8 (h + 1) / H) this is ALiBi. Press et al., Train Short, Test Long: Attention with Linear Biases
-   Enables Input Length Extrapolation, 2022.
+   causal softmax attention with a penalty on distance, whose slope for each head the caller gives
+   Press et al., Train Short, Test Long: Attention with Linear Biases (ICLR 2022), section 3
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64):

@@ -1,7 +1,6 @@
 /* softmax_slopes.h, made by attnc 0.1.0: attnc softmax_slopes.yaml
-   causal softmax with a penalty on distance, with the slope of each head given by the caller
-   With the slopes 2^(-8 (h + 1) / H) this is ALiBi. Press et al., Train Short, Test Long: Attention with Linear Biases
-   Enables Input Length Extrapolation, 2022.
+   causal softmax attention with a penalty on distance, whose slope for each head the caller gives
+   Press et al., Train Short, Test Long: Attention with Linear Biases (ICLR 2022), section 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0. */

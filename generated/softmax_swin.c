@@ -1,8 +1,8 @@
 /* softmax_swin.c, made by attnc 0.1.0: attnc softmax_swin.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_swin.h.
-   softmax in windows of 7 x 7 patches, with a learned bias for each difference of rows and columns
-   Each window is an entry of the batch, with 49 positions. Liu et al., Swin Transformer: Hierarchical Vision
-   Transformer using Shifted Windows, 2021.
+   softmax attention in windows of 7 x 7 patches, each an entry of the batch,
+   with a bias for each difference of rows and columns
+   Liu et al., Swin Transformer (ICCV 2021), section 3.2
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (32),
    e (32), table_2 (13), table_3 (13):

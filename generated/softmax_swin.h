@@ -1,7 +1,7 @@
 /* softmax_swin.h, made by attnc 0.1.0: attnc softmax_swin.yaml
-   softmax in windows of 7 x 7 patches, with a learned bias for each difference of rows and columns
-   Each window is an entry of the batch, with 49 positions. Liu et al., Swin Transformer: Hierarchical Vision
-   Transformer using Shifted Windows, 2021.
+   softmax attention in windows of 7 x 7 patches, each an entry of the batch,
+   with a bias for each difference of rows and columns
+   Liu et al., Swin Transformer (ICCV 2021), section 3.2
    q [B,H,n_q,32]  k [B,G,n_k,32]  v [B,G,n_k,32]  out [B,H,n_q,32], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0.

@@ -1,9 +1,8 @@
 /* softmax_t5.c, made by attnc 0.1.0: attnc softmax_t5.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_t5.h.
-   softmax with T5's table of biases for 32 buckets of distances, without a causal mask
-   The buckets of keys before and after the query are separate. Eight distances have a bucket each; up to distance 128
-   the buckets grow with the logarithm. The logits are not scaled. Raffel et al., Exploring the Limits of Transfer
-   Learning with a Unified Text-to-Text Transformer, 2020.
+   softmax attention with T5's biases for 32 buckets of distances, whose logits are not scaled
+   Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
+   section 2.1
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64), table_2 (32):

@@ -1,8 +1,7 @@
 /* softmax_t5.h, made by attnc 0.1.0: attnc softmax_t5.yaml
-   softmax with T5's table of biases for 32 buckets of distances, without a causal mask
-   The buckets of keys before and after the query are separate. Eight distances have a bucket each; up to distance 128
-   the buckets grow with the logarithm. The logits are not scaled. Raffel et al., Exploring the Limits of Transfer
-   Learning with a Unified Text-to-Text Transformer, 2020.
+   softmax attention with T5's biases for 32 buckets of distances, whose logits are not scaled
+   Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
+   section 2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0. */

@@ -112,7 +112,7 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
             *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
     }
     for (int k = 0; k < arrays->count; k++) { /* outputs that struct attn_problem points to */
-        a = &arrays->array[k];
+        const struct kernel_array *const a = &arrays->array[k];
         if (a->place == PLACE_PROBLEM && a->access[entry] != ACCESS_NONE)
             values = arena_printf(t->arena, "%s,\n        .%s = (%s *)problem->%s", values, a->member,
                                   emit_stored(a->dtype), a->member);

@@ -76,6 +76,19 @@ struct attn_problem { /* zero the struct before use: new members are added at th
     uint64_t seed; /* for kernels with dropout: the seed of the draw;
         0: the seed in the spec. Backward must get the seed
                       of forward. NAME_extend drops nothing */
+    /* For kernels with statistics (attn_kernel.statistics): an array [B,H,n_q] that forward and extend write, of float,
+       or of double for a kernel of f64. NULL: not wanted. Its strides: a row is one element. */
+    void *statistics;
+    struct attn_strides statistics_at;
+};
+
+/* The kind of a kernel's statistics, which are numbers for the rows of `out`. A row that sees no key has 0, or -inf for
+   logarithms. */
+enum attn_statistics {
+    ATTN_NO_STATISTICS,
+    ATTN_LOGARITHMS,   /* the logarithm of the denominator of the row, for a softmax */
+    ATTN_DENOMINATORS, /* the denominator of the row */
+    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the logarithm or the denominator is that of 1 */
 };
 
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
@@ -127,6 +140,10 @@ struct attn_kernel {
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
     int values_are_keys; /* 1: a value is the first value_dim elements of its key. The functions above then ignore v, dv
                             and their strides; dk has the gradient with respect to both */
+    /* The statistics, and the function that merges two results (attn_merge), or NULL. */
+    enum attn_statistics statistics;
+    int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
+                 const void *right_out);
 };
 
 #elif ATTNRT_TYPES != 6

@@ -87,6 +87,7 @@ set -g __attnc_keys \
     'normalize=sum' \
     'normalize=none' \
     'normalize.sum_plus=' \
+    'normalize.sink=' \
     'dropout=' \
     'seed=' \
     'project=linformer' \
