@@ -13,10 +13,21 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* Whether the number b is in a row of the draw's parameter. */
+static bool listed(const struct draw *draw, struct ids *ids, int64_t row, int64_t b)
+{
+    int64_t length;
+    const double *const number = ids_row(ids, draw->name, row, &length);
+    bool holds = false;
+    for (int64_t k = 0; number && k < length && b >= 0; k++) holds |= number[k] == (double)b;
+    return holds;
+}
+
 /* Whether the number b is drawn for a. If there are no more than `count` numbers, all are drawn. Otherwise candidates
    are taken for t = 0, 1, … until `count` different numbers are drawn. */
-bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among)
+bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, int64_t among)
 {
+    if (draw->name) return listed(draw, ids, among + a, b);
     if (draw->upto) among = a < INT64_MAX ? a + 1 : a;
     if (b < 0 || b >= among) return false;
     if (draw->count >= among) return true;

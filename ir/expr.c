@@ -80,6 +80,7 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
     case SIZE_N_K: return size->n_k;
     case SIZE_ROWS: return size->members * size->n_q;
     case SIZE_CHUNKS: return size->n_k > 0 ? (size->n_k - 1) / m->axis[axis].extent + 1 : 1;
+    case SIZE_QUERY_BLOCKS:
     case SIZE_QUERY_CHUNKS: return size->n_q > 0 ? (size->n_q - 1) / m->axis[axis].extent + 1 : 1;
     }
     return 0;
@@ -545,11 +546,31 @@ double expr_eval(const struct expr *e, const struct environment *env)
     }
 }
 
+struct id_name {
+    const char *name;
+    struct id_name *next;
+};
+
+/* Returns the module's copy of the name of an integer parameter. Equal names have equal pointers. */
+static const char *name_in(struct module *m, const char *name)
+{
+    struct id_name *known = m->id_names;
+    while (known && strcmp(known->name, name) != 0) known = known->next;
+    if (known) return known->name;
+    known = arena_alloc(m->arena, sizeof *known);
+    known->name = arena_copy(m->arena, name);
+    known->next = m->id_names;
+    m->id_names = known;
+    return known->name;
+}
+
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
                               struct draw draw)
 {
     struct draw *known = m->draws;
-    while (known && (known->count != draw.count || known->seed != draw.seed || known->upto != draw.upto))
+    if (draw.name) draw.name = name_in(m, draw.name);
+    while (known && (known->count != draw.count || known->seed != draw.seed || known->upto != draw.upto ||
+                     known->name != draw.name))
         known = known->next;
     if (!known) {
         known = arena_alloc(m->arena, sizeof *known);
@@ -560,47 +581,46 @@ const struct expr *expr_drawn(struct module *m, const struct expr *a, const stru
     return expr_intern(m, (struct expr){.op = EXPR_DRAWN, .type = TYPE_BOOL, .arg = {a, b, among}, .draw = known});
 }
 
-struct id_name {
-    const char *name;
-    struct id_name *next;
-};
-
-const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b,
+const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to)
 {
-    struct id_name *known = m->id_names;
-    while (known && strcmp(known->name, name) != 0) known = known->next;
-    if (!known) {
-        known = arena_alloc(m->arena, sizeof *known);
-        known->name = arena_copy(m->arena, name);
-        known->next = m->id_names;
-        m->id_names = known;
-    }
-    return expr_intern(m, (struct expr){.op = op, .type = TYPE_INT, .arg = {b, x, to}, .name = known->name});
+    return expr_intern(m, (struct expr){.op = op,
+                                        .type = op == EXPR_ANY_ID ? TYPE_BOOL : TYPE_INT,
+                                        .arg = {row, x, to},
+                                        .name = name_in(m, name)});
 }
 
-static bool reads_here(const struct expr *e)
+/* Returns the integer parameter that the operation of e reads, or NULL. */
+static const char *read_here(const struct expr *e)
 {
-    return e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID;
+    return e->op == EXPR_DRAWN ? e->draw->name : e->name;
+}
+
+bool expr_is_of_ids(enum expr_op op)
+{
+    return op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_ANY_ID;
 }
 
 bool expr_reads_ids(const struct expr *e)
 {
-    return expr_has(e, EXPR_ID) || expr_has(e, EXPR_MIN_ID) || expr_has(e, EXPR_MAX_ID);
+    if (expr_is_of_ids(e->op)) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (expr_reads_ids(e->arg[k])) return true;
+    return false;
 }
 
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
                              const void *program)
 {
     if (!e) return NULL;
-    const char *unknown = reads_here(e) && !known(program, e->name) ? e->name : NULL;
+    const char *unknown = read_here(e) && !known(program, read_here(e)) ? read_here(e) : NULL;
     for (int k = 0; k < expr_arity(e->op) && !unknown; k++) unknown = expr_unknown_ids(e->arg[k], known, program);
     return unknown;
 }
 
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return op == EXPR_DRAWN || op == EXPR_RANDOM || op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID ||
-           op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
+    return op == EXPR_DRAWN || op == EXPR_RANDOM || expr_is_of_ids(op) || op == EXPR_RANGE || op == EXPR_MOD ||
+           op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
            (op == EXPR_SELECT && argument == 0);
 }

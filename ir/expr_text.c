@@ -84,7 +84,9 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
             if (k) text_add(out, ", ");
             expr_print(m, e->arg[k], operand, by, program, out);
         }
-        if (e->op == EXPR_DRAWN)
+        if (e->op == EXPR_DRAWN && e->draw->name)
+            text_add(out, ", %lld, in %s", (long long)e->draw->count, e->draw->name);
+        else if (e->op == EXPR_DRAWN)
             text_add(out, ", %lld, %llu%s", (long long)e->draw->count, (unsigned long long)e->draw->seed,
                      e->draw->upto ? ", upto" : "");
         text_add(out, ")");
@@ -94,7 +96,8 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
 /* Whether a number follows the word in the text of an axis, as in `axis c chunks 64`. */
 static bool has_extent(enum size_source source)
 {
-    return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_UNITS || source == SIZE_ROWS;
+    return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_QUERY_BLOCKS ||
+           source == SIZE_UNITS || source == SIZE_ROWS;
 }
 
 void axis_lines_print(const struct module *m, struct text *out)
@@ -509,7 +512,7 @@ static const struct expr *call(struct reader *r)
         return r->failed ? expr_int(m, 0) : expr_leaf(m, op, axis);
     }
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    bool ids = op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID;
+    bool ids = expr_is_of_ids(op);
     const char *name = ids ? reader_name(r, "the parameter's name") : NULL;
     if (ids) reader_expect(r, ",");
     for (int k = 0; k < expr_arity(op); k++) {
@@ -527,8 +530,11 @@ static const struct expr *call(struct reader *r)
         reader_expect(r, ",");
         draw.count = reader_int(r, 1);
         reader_expect(r, ",");
-        draw.seed = read_seed(r);
-        if (reader_take(r, ",")) reader_expect(r, "upto"), draw.upto = true;
+        if (reader_take(r, "in"))
+            draw.name = reader_name(r, "the parameter's name");
+        else
+            draw.seed = read_seed(r);
+        if (!draw.name && reader_take(r, ",")) reader_expect(r, "upto"), draw.upto = true;
         reader_expect(r, ")");
         return r->failed ? expr_int(m, 0) : expr_drawn(m, arg[0], arg[1], arg[2], draw);
     }

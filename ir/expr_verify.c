@@ -11,6 +11,14 @@ uint32_t expr_axes(const struct expr *e)
     return axes;
 }
 
+bool expr_ids_along(const struct expr *e, uint32_t axes)
+{
+    if (e->op == EXPR_ID && expr_axes(e) & axes) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (expr_ids_along(e->arg[k], axes)) return true;
+    return false;
+}
+
 uint32_t ref_axes(const struct ref *r)
 {
     uint32_t axes = 0;
@@ -44,8 +52,7 @@ const char *expr_check(struct module *m, const struct expr *e, const struct allo
     if ((int)e->op < 0 || e->op >= EXPR_OPS)
         return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
     if (e->op == EXPR_DRAWN && (!e->draw || e->draw->count < 1)) return "a draw lacks its parameters";
-    if ((e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) && !e->name)
-        return "an id expression does not name its parameter";
+    if (expr_is_of_ids(e->op) && !e->name) return "an id expression does not name its parameter";
     int arity = expr_arity(e->op);
     if (arity == 0) return leaf_check(m, e, allowed);
     for (int k = 0; k < arity; k++) {

@@ -328,8 +328,12 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
     }
-    if (v->integers) ids_add(&e->ids, v->name, out, e->size[v->axes[0]], e->size[v->axes[1]]);
-    if (e->ids.outside) fail(e, arena_printf(e->module->arena, "%%%d reads ids beyond the last key", number));
+    if (v->integers) {
+        const int64_t length = e->size[v->axes[v->rank - 1]];
+        ids_add(&e->ids, v->name, out, size / length, length);
+    }
+    if (e->ids.outside)
+        fail(e, arena_printf(e->module->arena, "%%%d reads a row beyond the end of an integer parameter", number));
 }
 
 static const char *evaluate(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,

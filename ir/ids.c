@@ -1,42 +1,61 @@
-/* Reads id parameters: integers [batch, keys], such as the document of each token. A mask compares the id at the
-   position of a query with the ids of keys. */
+/* Reads integer parameters, such as the document of each token or the length of each sequence. Masks compare their
+   elements with positions and with each other. An array is read as rows of its last axis. */
 #include "ir.h"
 
 #include <string.h>
 
-void ids_add(struct ids *ids, const char *name, const double *data, int64_t batch, int64_t keys)
+void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length)
 {
     if (ids->arrays == MAX_IDS) return;
     ids->array[ids->arrays].name = name;
     ids->array[ids->arrays].data = data;
-    ids->array[ids->arrays].batch = batch;
-    ids->array[ids->arrays++].keys = keys;
+    ids->array[ids->arrays].rows = rows;
+    ids->array[ids->arrays++].length = length;
 }
 
-int64_t ids_read(struct ids *ids, const char *name, int64_t b, int64_t x)
+const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *length)
 {
     int k = 0;
-    if (x < 0) return INT64_MIN;
     while (ids && k < ids->arrays && strcmp(ids->array[k].name, name) != 0) k++;
-    if (!ids || k == ids->arrays) return 0;
-    int64_t keys = ids->array[k].keys;
-    if (b < 0 || b >= ids->array[k].batch || x >= keys) {
+    if (!ids || k == ids->arrays) return NULL;
+    if (row >= 0 && ids->array[k].repeats) row %= ids->array[k].rows;
+    if (row < 0 || row >= ids->array[k].rows) {
         ids->outside = true;
-        return 0;
+        return NULL;
     }
-    return (int64_t)ids->array[k].data[b * keys + x];
+    *length = ids->array[k].length;
+    return ids->array[k].data + row * *length;
 }
 
-int64_t ids_extreme(struct ids *ids, const char *name, int64_t b, int64_t from, int64_t to, bool largest)
+int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x)
+{
+    int64_t length;
+    if (x < 0) return INT64_MIN;
+    const double *const data = ids_row(ids, name, row, &length);
+    return data ? (int64_t)data[x < length ? x : length - 1] : 0;
+}
+
+int64_t ids_extreme(struct ids *ids, const char *name, int64_t row, int64_t from, int64_t to, bool largest)
 {
     int64_t found = largest ? INT32_MIN : INT32_MAX;
-    if (from < 0 && from < to) { /* the id at a negative position is INT64_MIN, smaller than every stored id */
+    if (from < 0 && from < to) { /* the element at a negative index is INT64_MIN, smaller than every stored one */
         if (!largest || to <= 0) return INT64_MIN;
         from = 0;
     }
     for (int64_t x = from; x < to; x++) {
-        int64_t id = ids_read(ids, name, b, x);
+        int64_t id = ids_read(ids, name, row, x);
         if (largest ? id > found : id < found) found = id;
     }
     return found;
+}
+
+bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end)
+{
+    bool any = false;
+    for (int64_t row = from; row < to && !any; row++) {
+        int64_t length = 0;
+        const double *const data = ids_row(ids, name, row, &length);
+        for (int64_t x = 0; data && x < length; x++) any |= data[x] >= (double)low && data[x] < (double)end;
+    }
+    return any;
 }

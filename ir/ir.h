@@ -128,10 +128,12 @@ enum expr_effort { EFFORT_NONE, EFFORT_SIMPLE, EFFORT_SLOW, EFFORT_FUNCTION };
 
 enum expr_type { TYPE_REAL, TYPE_INT, TYPE_BOOL };
 
-/* The parameters of a random draw, EXPR_DRAWN: for each number a, `count` different numbers b are drawn. Equal draws of
-   a module share one object, so their pointers are equal. */
+/* The parameters of EXPR_DRAWN: for each number a, `count` different numbers b are drawn at random, or are listed in an
+   integer parameter. Equal draws of a module share one object, so their pointers are equal. */
 struct draw {
-    int64_t count; /* how many numbers are drawn for each a; if `count` or fewer numbers exist, all are drawn */
+    const char *name; /* not NULL: the numbers for a are the elements of row c + a of this parameter, where c is the
+                         third argument of the expression; numbers may repeat, and negative ones are none */
+    int64_t count;    /* how many numbers are drawn for each a; if `count` or fewer numbers exist, all are drawn */
     uint64_t seed;
     bool upto; /* true: the numbers are drawn from 0 … a; false: from 0 … n - 1, where n is the third argument of the
                   expression */
@@ -148,8 +150,8 @@ struct expr {
     double real;             /* EXPR_REAL */
     int64_t integer;         /* EXPR_INT: the value. EXPR_OPERAND: its number. EXPR_INDEX, SIZE, LO, HI: the axis */
     const struct draw *draw; /* EXPR_DRAWN */
-    const char *name;        /* EXPR_ID, MIN_ID, MAX_ID: the parameter's name; equal names have equal pointers */
-    struct expr *next;       /* the next expression in the same chain of the hash table `module.table` */
+    const char *name;  /* EXPR_ID, MIN_ID, MAX_ID, ANY_ID: the parameter's name; equal names have equal pointers */
+    struct expr *next; /* the next expression in the same chain of the hash table `module.table` */
 };
 
 /* The memory, axes and expressions that a graph shares with the loops made from it. */
@@ -200,38 +202,49 @@ const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                              const struct expr *c);
-/* An expression that is true if b is one of the numbers drawn for a from 0 … among - 1. draw_holds evaluates it.
-   (draw.c) */
+/* An expression that is true if b is one of the numbers drawn for a from 0 … among - 1, or listed in row among + a of
+   the draw's parameter. draw_holds evaluates it. (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
                               struct draw draw);
-bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among);
+struct ids;
+bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, int64_t among);
 /* The value of EXPR_RANDOM, which expr.def describes. (random.c) */
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
-/* Makes an EXPR_ID, EXPR_MIN_ID or EXPR_MAX_ID, which read an id parameter: an array of integers [batch, keys]. EXPR_ID
-   reads the id of key x in batch b, and `to` is NULL. The other operations take the minimum or maximum over the keys
-   from x up to, but without, `to`. (ids.c) */
-const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b,
+/* Makes an EXPR_ID, MIN_ID, MAX_ID or ANY_ID, which read an integer parameter as rows of its last axis. EXPR_ID reads
+   element x of a row, and `to` is NULL. MIN_ID and MAX_ID take the minimum or maximum over the elements from x up to,
+   but without, `to`. ANY_ID has an EXPR_RANGE of rows. (ids.c) */
+const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to);
+bool expr_is_of_ids(enum expr_op op); /* whether it is one of these operations */
 bool expr_reads_ids(const struct expr *e);
-/* Returns the first id parameter in e whose name `known` does not accept, or NULL if `known` accepts all names. */
+/* Whether an EXPR_ID in e depends on one of the axes, given as bits. False for the length of a sequence, for example.
+ */
+bool expr_ids_along(const struct expr *e, uint32_t axes);
+/* Returns the first integer parameter in e whose name `known` does not accept, or NULL if `known` accepts all names. */
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
                              const void *program);
-enum { MAX_IDS = 4 };
-/* The id parameters that an interpreter reads. */
+enum { MAX_IDS = 16 };
+/* The integer parameters that an interpreter reads. */
 struct ids {
     int arrays;
     struct {
         const char *name;
         const double *data;
-        int64_t batch, keys;
+        int64_t rows, length;
+        bool repeats; /* row k + rows is row k */
     } array[MAX_IDS];
-    bool outside; /* set if an expression read an id beyond the end of an array */
+    bool outside; /* set if an expression read a row beyond the end of an array */
 };
-void ids_add(struct ids *ids, const char *name, const double *data, int64_t batch, int64_t keys);
-/* ids_read returns the id of key x in batch b. ids_extreme returns the smallest or largest id of the keys from <= key <
-   to. All ids are 0 if `ids` is NULL or has no array with that name. */
-int64_t ids_read(struct ids *ids, const char *name, int64_t b, int64_t x);
-int64_t ids_extreme(struct ids *ids, const char *name, int64_t b, int64_t from, int64_t to, bool largest);
+void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length);
+/* The row of an array, and its length; NULL if there is none. */
+const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *length);
+/* Element x of a row, and the smallest or largest element with from <= x < to. For x < 0 an element is INT64_MIN;
+   beyond the end of a row it is the last element. All elements are 0 if `ids` is NULL or has no array with that name.
+ */
+int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x);
+int64_t ids_extreme(struct ids *ids, const char *name, int64_t row, int64_t from, int64_t to, bool largest);
+/* Whether an element of the rows from <= row < to is at least `low` and below `end`. */
+bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end);
 /* x^power for power >= 0, as multiplications (repeated squaring). */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
 /* Returns e with every occurrence of `from` replaced by `to`. The result is simplified as by expr_make. */
@@ -394,7 +407,8 @@ struct value {
     const char *name;     /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
     enum origin origin;   /* PARAM */
     enum initial initial; /* learned PARAM: the value before training; programs do not use it */
-    bool integers;        /* PARAM: int32 ids [batch, keys]; only EXPR_ID, MIN_ID and MAX_ID read it, by name */
+    bool integers;        /* PARAM: int32; only EXPR_ID, MIN_ID, MAX_ID, ANY_ID and DRAWN read it, by
+                             name */
     bool sums;            /* INPUT: not an array of the caller, but sums that another program of the same call
                              computes */
     struct within within; /* INPUT */
@@ -438,7 +452,7 @@ struct graph *graph_copy(const struct graph *g); /* the copy has the same module
 /* Builders append a value and return its number. `axes` has `rank` numbers of axes. */
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
 int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned parameter */
-/* An id parameter: integers [batch, keys]. */
+/* An integer parameter. */
 int graph_ids(struct graph *g, const char *name, int rank, const int *axes);
 /* A parameter whose values come from a seed or from the caller. Its axes have constant extents. */
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
@@ -462,7 +476,7 @@ void graph_insert(struct graph *g, int at, struct value v);
 int graph_map_summed(struct graph *g, int v);
 /* The value with that name; -1 if there is none. */
 int graph_find(const struct graph *g, const char *name);
-/* Removes the values that no output depends on, and renumbers the rest. Id parameters stay. */
+/* Removes the values that no output depends on, and renumbers the rest. Integer parameters stay. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
 /* The number of operands that refer to value v, plus one if v is an output. */

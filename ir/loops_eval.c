@@ -625,8 +625,8 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
     if (a->kind == ARRAY_OUTPUT || a->kind == ARRAY_TILE)
         for (int64_t n = 0; n < elements; n++) data[n] = unwritten();
     if (a->kind == ARRAY_TABLE) memcpy(data, a->data, (size_t)elements * sizeof *data);
-    if (a->dtype == DTYPE_I32 && given && !e->error)
-        ids_add(&e->ids, a->name, data, e->extent[number][0], e->extent[number][1]);
+    const int64_t length = a->rank ? e->extent[number][a->rank - 1] : 1;
+    if (a->dtype == DTYPE_I32 && given && !e->error) ids_add(&e->ids, a->name, data, elements / length, length);
 }
 
 static void give_output(struct machine *e, double *out)
@@ -659,7 +659,7 @@ const char *loops_eval(const struct loops *l, const struct problem_size *size, c
     if (!e.data || !e.extent || !e.elements) fail(&e, "the interpreter ran out of memory");
     for (int a = 0; a < l->arrays && !e.error; a++) prepare_array(&e, a, in, count);
     if (!e.error) run_body(&e, l->body);
-    if (e.ids.outside) fail(&e, "ids beyond the last key are read");
+    if (e.ids.outside) fail(&e, "a row beyond the end of an integer parameter is read");
     if (!e.error) give_output(&e, out);
     for (int a = 0; a < l->arrays && e.data; a++) free(e.data[a]);
     free(e.data);

@@ -66,10 +66,8 @@ static const char *array_check(const struct scope *c, int number)
         if (strcmp(c->loops->array[k].name, a->name) == 0) return "an earlier array has the same name";
     const char *wrong = axes_check(m, a->rank, a->axes);
     if (wrong) return wrong;
-    bool ids = a->dtype == DTYPE_I32;
-    if (ids && (a->kind != ARRAY_PARAM || a->rank != 2 || m->axis[a->axes[0]].source != SIZE_BATCH ||
-                m->axis[a->axes[1]].source != SIZE_N_K))
-        return "ids must be a parameter with the axes batch and n_k";
+    if (a->dtype == DTYPE_I32 && (a->kind != ARRAY_PARAM || a->rank < 1))
+        return "integers must be a parameter with at least one axis";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
     if (a->sums &&
         (a->dtype != dtype_of_sums(m->dtype) || a->rank < 1 || m->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT))

@@ -101,12 +101,14 @@ enum attn_statistics {
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
 /* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
+/* The number of blocks of an axis, size / block rounded up, as an element of attn_param.shape. */
+#define ATTN_BLOCKS(axis, block) ((axis) - 8 * (int64_t)(block))
 /* The description of a parameter of a kernel. */
 struct attn_param {
     const char *name; /* the name in the spec language, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* each element is an extent or an enum attn_axis */
+    int64_t shape[4]; /* each element is an extent, an enum attn_axis or ATTN_BLOCKS of it */
     size_t offset;    /* offset of the pointer in struct NAME_params */
     int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
 };
@@ -270,7 +272,10 @@ struct attn_draw {
     int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then these numbers in
                       ascending order */
 };
-void attn_draw(struct attn_draw *draw);                             /* fills `list` */
+void attn_draw(struct attn_draw *draw); /* fills `list` */
+/* Fills `list` with numbers that the caller lists, without negative numbers and repetitions. `number` has `count`
+   numbers for each a from `first` on. */
+void attn_draw_listed(struct attn_draw *draw, const int32_t *number);
 int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b); /* whether b was drawn for a */
 /* Writes the range b * block <= x < (b + 1) * block, clipped to from <= x < to, for each b that was drawn for at least
    one a. With `every`: for each b that was drawn for all a. Returns the number of ranges, at most `count` for each

@@ -18,13 +18,15 @@ void attn_param_shape(const struct attn_param *p, const struct attn_problem *pro
     for (int k = 0; k < p->rank; k++) {
         shape[k] = p->shape[k];
         if (p->shape[k] >= 0) continue;
-        switch ((enum attn_axis)p->shape[k]) {
+        const int64_t block = -p->shape[k] / 8;
+        switch ((enum attn_axis)(p->shape[k] % 8)) {
         case ATTN_BATCH: shape[k] = problem->batch; break;
         case ATTN_HEADS: shape[k] = problem->heads; break;
         case ATTN_KV_HEADS: shape[k] = problem->kv_heads; break;
         case ATTN_N_Q: shape[k] = problem->n_q; break;
         case ATTN_N_K: shape[k] = problem->n_k; break;
         }
+        if (block && shape[k] > 0) shape[k] = (shape[k] - 1) / block + 1;
     }
 }
 

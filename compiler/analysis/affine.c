@@ -135,6 +135,14 @@ static const struct expr *head_remainder(struct module *m, const struct expr *e,
         expr_make(m, EXPR_MOD, largest ? high : low, by, NULL), other);
 }
 
+const struct expr *expr_of_sequence(struct module *m, const struct expr *e)
+{
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_BATCH)
+            e = expr_replace(m, e, expr_leaf(m, EXPR_INDEX, a), expr_leaf(m, EXPR_LO, a));
+    return e;
+}
+
 /* Returns the minimum or maximum of e, where *times * e is a term of a form. If e is floor(x / k) and *times is a
    multiple of k, divides *times by k and returns the extreme of k * e = x - floormod(x, k). */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
@@ -150,12 +158,14 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         return expr_make(m, EXPR_SUB, x, expr_make(m, EXPR_FLOORMOD, x, expr_int(m, k), NULL), NULL);
     }
     const struct expr *a = e->arg[0], *b = e->arg[1];
-    if (e->op == EXPR_ID) { /* the current range of a batch axis has one index */
+    if (e->op == EXPR_ID) {
+        const struct expr *const row = expr_of_sequence(m, a), *const at = expr_of_sequence(m, b);
+        if (expr_axes(row)) return NULL;
+        if (!expr_axes(at)) return expr_id(m, EXPR_ID, e->name, row, at, NULL);
         const struct expr *first = expr_extreme(m, b, false), *last = expr_extreme(m, b, true);
-        if (a->op != EXPR_INDEX || !first || !last) return NULL;
+        if (!first || !last) return NULL;
         const struct expr *end = expr_make(m, EXPR_ADD, last, expr_int(m, 1), NULL);
-        return expr_id(m, largest ? EXPR_MAX_ID : EXPR_MIN_ID, e->name, expr_leaf(m, EXPR_LO, (int)a->integer), first,
-                       end);
+        return expr_id(m, largest ? EXPR_MAX_ID : EXPR_MIN_ID, e->name, row, first, end);
     }
     bool constant = (e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && b->op == EXPR_INT &&
                     b->integer > 0;

@@ -77,6 +77,9 @@ const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t 
 /* Sets *difference to a - b, if a - b is known to be one number for all sizes and ranges. Otherwise returns false. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference);
 
+/* Returns e with the start of the current range in place of every index of a batch axis. The range has one index. */
+const struct expr *expr_of_sequence(struct module *m, const struct expr *e);
+
 /* The range of a real expression for all indices and sizes (value_range.c). -infinity or infinity: that bound is not
    known. */
 struct real_range {
@@ -173,9 +176,10 @@ struct period {
 /* Finds the period of the conjunction of condition[0], condition[1], … */
 void conjunction_period(struct module *m, int lane_axis, int stream_axis, int conditions,
                         const struct expr *const *condition, struct period *out);
-/* Returns a condition on the ids in the current ranges of all axes. If the condition is false, no pair of a query and a
-   key in the ranges is in the region, so a loop can skip the tile. Returns NULL if no such condition is known. */
-const struct expr *region_reached(struct module *m, const struct expr *region);
+/* Returns a condition on the integers in the current ranges of all axes. If the condition is false, no pair of a query
+   and a key in the ranges is in the region, so a loop over `axis` can skip the tile. Returns NULL if no such condition
+   is known. */
+const struct expr *region_reached(struct module *m, const struct expr *region, int axis);
 /* Returns the bytes of workspace for lists of drawn blocks and for unions of ranges (draw_lists.c). They are stored
    after the tiles. */
 int64_t ranges_workspace(const struct compilation *c);
@@ -239,6 +243,7 @@ struct array_axis {
     bool constant;
     enum array_size size; /* the size that a call passes as the extent, if the extent is not constant */
     int64_t extent;
+    int64_t block;   /* not 0: the extent is size / block, rounded up */
     const char *key; /* the key in the spec whose value is the extent, such as "head_dim"; or NULL */
 };
 struct kernel_array {

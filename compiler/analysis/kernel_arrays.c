@@ -71,6 +71,10 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
             break;
         case SIZE_N_Q: to->size = ARRAY_SIZE_N_Q; break;
         case SIZE_N_K: to->size = ARRAY_SIZE_N_K; break;
+        case SIZE_QUERY_BLOCKS:
+            to->size = ARRAY_SIZE_N_Q;
+            to->block = axis->extent;
+            break;
         case SIZE_MEMBERS:
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
@@ -83,7 +87,7 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
 bool array_has_size(const struct kernel_array *a, enum array_size size)
 {
     for (int k = 0; k < a->rank; k++)
-        if (!a->axis[k].constant && a->axis[k].size == size) return true;
+        if (!a->axis[k].constant && !a->axis[k].block && a->axis[k].size == size) return true;
     return false;
 }
 
@@ -214,15 +218,21 @@ int64_t array_row_elements(const struct kernel_array *a)
 
 const char *array_axis_word(struct arena *arena, const struct array_axis *axis)
 {
-    return axis->constant ? arena_printf(arena, "%lld", (long long)axis->extent) : array_sizes[axis->size].word;
+    const char *const word = array_sizes[axis->size].word;
+    if (axis->block) return arena_printf(arena, "%s/%lld", word, (long long)axis->block);
+    return axis->constant ? arena_printf(arena, "%lld", (long long)axis->extent) : word;
 }
 
 const char *array_shape_text(struct arena *arena, const struct kernel_array *a, const char *between)
 {
     const char *made = "";
-    for (int k = 0; k < a->rank; k++)
+    for (int k = 0; k < a->rank; k++) {
+        const struct array_axis *const axis = &a->axis[k];
+        const char *const letter = array_sizes[axis->size].letter;
         made = arena_printf(arena, "%s%s%s", made, k ? between : "",
-                            a->axis[k].constant ? array_axis_word(arena, &a->axis[k])
-                                                : array_sizes[a->axis[k].size].letter);
+                            axis->block      ? arena_printf(arena, "ceil(%s / %lld)", letter, (long long)axis->block)
+                            : axis->constant ? array_axis_word(arena, axis)
+                                             : letter);
+    }
     return made;
 }

@@ -37,7 +37,8 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     case EXPR_RANDOM:
     case EXPR_ID:
     case EXPR_MIN_ID:
-    case EXPR_MAX_ID: return false;
+    case EXPR_MAX_ID:
+    case EXPR_ANY_ID: return false;
     case EXPR_ADD: *by = of[0] + of[1]; return true;
     case EXPR_SUB: *by = of[0] - of[1]; return true;
     case EXPR_NEG: *by = -of[0]; return true;

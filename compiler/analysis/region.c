@@ -390,7 +390,7 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
     if (divides_by_zero(e)) return nothing(); /* this case never occurs: a SELECT excludes the division by 0 */
-    bool ends = s->axis < 0 || expr_reads_ids(e);
+    bool ends = s->axis < 0 || expr_ids_along(e, UINT32_C(1) << s->axis);
     for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(s, e->arg[k], &condition, &one, &other);
     if (choice) {
         if (s->splits == DEEPEST_SPLIT) return unknown(s);
@@ -412,6 +412,22 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     return equal ? intersect(s, &x, &y) : unite(s, &x, &y);
 }
 
+/* Returns the condition that a list of the current ranges has a number of the current ranges. */
+static struct set listed_in_ranges(const struct solver *s, const struct expr *e)
+{
+    struct module *const m = s->m;
+    const struct expr *const one = expr_int(m, 1), *const row = expr_make(m, EXPR_ADD, e->arg[2], e->arg[0], NULL),
+                             *end[2][2];
+    for (int k = 0; k < 2; k++)
+        for (int largest = 0; largest < 2; largest++) {
+            const struct expr *const extreme = expr_extreme(m, k ? e->arg[1] : row, largest);
+            if (!extreme) return unknown(s);
+            end[k][largest] = largest ? expr_make(m, EXPR_ADD, extreme, one, NULL) : extreme;
+        }
+    return under(expr_id(m, EXPR_ANY_ID, e->draw->name, expr_make(m, EXPR_RANGE, end[0][0], end[0][1], NULL), end[1][0],
+                         end[1][1]));
+}
+
 static struct set solve(struct solver *s, const struct expr *e, bool negated)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
@@ -430,7 +446,7 @@ static struct set solve(struct solver *s, const struct expr *e, bool negated)
     case EXPR_DRAWN: {
         const struct expr *x;
         int64_t by;
-        if (s->axis < 0) return unknown(s);
+        if (s->axis < 0) return negated || s->every || !e->draw->name ? unknown(s) : listed_in_ranges(s, e);
         uint32_t own = UINT32_C(1) << s->axis;
         bool numbers_blocks = b == expr_leaf(s->m, EXPR_INDEX, s->axis) ||
                               (floor_quotient(s->m, b, &x, &by) && x == expr_leaf(s->m, EXPR_INDEX, s->axis));
@@ -455,17 +471,30 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
     }
 }
 
-/* Returns the conditions of a conjunction that read ids. region_ranges handles the other conditions. */
-static const struct expr *with_ids(struct module *m, const struct expr *region)
+/* Whether the lists that e reads depend on the axis. */
+static bool lists_vary(const struct solver *s, const struct expr *e)
 {
-    if (region->op != EXPR_AND) return expr_reads_ids(region) ? region : expr_int(m, 1);
-    return expr_make(m, EXPR_AND, with_ids(m, region->arg[0]), with_ids(m, region->arg[1]), NULL);
+    if (e->op == EXPR_DRAWN && e->draw->name && has_axis(s, e->arg[0])) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (lists_vary(s, e->arg[k])) return true;
+    return false;
 }
 
-const struct expr *region_reached(struct module *m, const struct expr *region)
+/* Returns the conditions of a conjunction that read integers which vary along the solver's axis. region_ranges handles
+   the other conditions. */
+static const struct expr *with_ids(const struct solver *s, const struct expr *region)
 {
-    struct solver s = {.m = m, .axis = -1};
-    struct set set = solve(&s, with_ids(m, region), false);
+    if (region->op != EXPR_AND)
+        return expr_ids_along(region, UINT32_C(1) << s->axis) || lists_vary(s, region) ? region : expr_int(s->m, 1);
+    return expr_make(s->m, EXPR_AND, with_ids(s, region->arg[0]), with_ids(s, region->arg[1]), NULL);
+}
+
+const struct expr *region_reached(struct module *m, const struct expr *region, int axis)
+{
+    struct solver s = {.m = m, .axis = axis};
+    const struct expr *const conditions = with_ids(&s, region);
+    s.axis = -1;
+    struct set set = solve(&s, conditions, false);
     const struct expr *any = set.pieces ? NULL : expr_int(m, 0);
     for (int k = 0; k < set.pieces; k++) {
         if (!set.piece[k].when) return NULL;

@@ -442,7 +442,7 @@ static enum status load_all(struct running *r)
             continue;
         }
         status = kernel_load(p->spec->name, p->source.data, p->header.data, b->o->console.quiet, &r->loaded[e]);
-        for (int v = 0; v < p->graph->values; v++) b->ids |= p->graph->value[v].integers;
+        b->integers |= assumed_integers(p->graph);
     }
     return status;
 }

@@ -197,8 +197,10 @@ static void print_notes(const struct bench *b, bool inexact, bool shaking, struc
         text_add(out,
                  "Forward saves `saved` bytes for backward, which computes the gradients with respect to q, k, v; `of "
                  "forward` is the time of backward divided by the time of forward.\n");
-    if (b->ids)
+    if (b->integers & ASSUMED_IDS)
         text_add(out, "Integer parameters: %lld consecutive positions have the same id.\n", (long long)q->document);
+    if (b->integers & ASSUMED_BOUNDS) text_add(out, "Half of the keys of a sequence are padding.\n");
+    if (b->integers & ASSUMED_LISTS) text_add(out, "Lists of blocks have different blocks, drawn at random.\n");
     if (inexact) text_add(out, "Visited pairs were counted for a sample of the queries.\n");
     if (b->interrupted) text_add(out, "Interrupted: %d of %d points were started.\n", b->begun, b->points);
 }
@@ -360,7 +362,7 @@ static void print_json(const struct bench *b, struct text *out)
     json_object_set_new(top, "cache_bytes", json_integer(machine_cache()));
     const uint64_t seed = b->request.seed;
     json_object_set_new(top, "seed", seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_real((double)seed));
-    if (b->ids) json_object_set_new(top, "document", json_integer(b->request.document));
+    if (b->integers & ASSUMED_IDS) json_object_set_new(top, "document", json_integer(b->request.document));
     json_object_set_new(top, "interrupted", json_boolean(b->interrupted));
     for (int k = 0; k < b->begun; k++)
         for (int e = 0; e < b->entries; e++) {

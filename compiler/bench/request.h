@@ -58,7 +58,7 @@ struct bench {
     bool backward[MAX_ENTRIES];
     int points, begun; /* begun: the number of points whose measurement has begun */
     struct bench_point *point;
-    bool ids; /* a spec has an integer input, such as document ids, so the document length matters */
+    unsigned integers; /* the kinds of integers that specs have, of enum assumed */
     bool interrupted;
 };
 

@@ -18,7 +18,8 @@ static void add_docstring(struct text *out, const char *s)
     }
 }
 
-/* Appends the shape of an array as a Python tuple of numbers and quoted letters: ("B", "n_q", 64). */
+/* Appends the shape of an array as a Python tuple of numbers and quoted letters: ("B", "n_q", 64). "n_q/64" is the
+   number of blocks of 64 queries, rounded up. */
 static void add_shape(struct text *out, const struct unit *p, const struct kernel_array *a)
 {
     text_add(out, "(");
@@ -27,7 +28,8 @@ static void add_shape(struct text *out, const struct unit *p, const struct kerne
         if (axis->constant)
             text_add(out, "%s%s", k ? ", " : "", array_axis_word(p->arena, axis));
         else
-            text_add(out, "%s\"%s\"", k ? ", " : "", array_sizes[axis->size].letter);
+            text_add(out, axis->block ? "%s\"%s/%lld\"" : "%s\"%s\"", k ? ", " : "", array_sizes[axis->size].letter,
+                     (long long)axis->block);
     }
     text_add(out, a->rank == 1 ? ",)" : ")");
 }

@@ -30,7 +30,10 @@ static void print_ranges(const struct compilation *c, const struct stmt *s, bool
         printf("%*sfrom %s up to but excluding %s", indent + 2, "", emit_bound(c, r->from), emit_bound(c, r->to));
         const struct expr *position;
         int64_t keys = 1;
-        if (r->drawn && floor_quotient(c->loops->module, r->drawn->arg[1], &position, &keys))
+        if (r->drawn && floor_quotient(c->loops->module, r->drawn->arg[1], &position, &keys) && r->drawn->draw->name)
+            printf(", only in blocks of %lld keys that '%s' lists for %s block of queries: up to %lld blocks for each",
+                   (long long)keys, r->drawn->draw->name, every ? "every" : "some", (long long)r->drawn->draw->count);
+        else if (r->drawn && floor_quotient(c->loops->module, r->drawn->arg[1], &position, &keys))
             printf(", only in blocks of %lld keys that are drawn at random for %s block of queries: %lld blocks for "
                    "each, from seed %llu",
                    (long long)keys, every ? "every" : "some", (long long)r->drawn->draw->count,
@@ -408,7 +411,6 @@ static const char *unit_rate_text(const struct unit *p, const struct costs *cost
 static void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
 {
     const struct limits limits = limits_of(p, costs);
-    bool ids = false;
     section("Roofline, for one head with n queries and keys");
     if (costs->machine) {
         printf("  this machine, %d thread%s: %.1f GFLOP/s%s, %.1f GB/s of memory; measured with %s\n", costs->threads,
@@ -443,8 +445,11 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
            "  - work: FLOPs of products of all visited pairs; maps are counted as the FLOPs that take the same time\n"
            "  - bytes: every array is read once, but keys and values once per tile of queries if the keys that a query "
            "sees exceed the cache\n");
-    for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
-    if (ids) printf("  Integer parameters: %lld consecutive positions have the same id.\n", (long long)costs->document);
+    const unsigned integers = assumed_integers(p->graph);
+    if (integers & ASSUMED_IDS)
+        printf("  Integer parameters: %lld consecutive positions have the same id.\n", (long long)costs->document);
+    if (integers & ASSUMED_BOUNDS) printf("  Half of the keys of a sequence are padding.\n");
+    if (integers & ASSUMED_LISTS) printf("  Lists of blocks have different blocks, drawn at random.\n");
     if (!exact) printf("  Visited pairs were counted for a sample of the queries.\n");
     if (limits.spread > SPREAD_MAX && !quiet)
         fprintf(stderr,

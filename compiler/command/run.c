@@ -62,7 +62,10 @@ static void shape_of(const struct kernel_array *a, int64_t *shape)
 #include "../analysis/array_sizes.def"
 #undef ARRAY_SIZE
     };
-    for (int k = 0; k < a->rank; k++) shape[k] = a->axis[k].constant ? a->axis[k].extent : axis[a->axis[k].size];
+    for (int k = 0; k < a->rank; k++) {
+        shape[k] = a->axis[k].constant ? a->axis[k].extent : axis[a->axis[k].size];
+        if (a->axis[k].block) shape[k] = ATTN_BLOCKS(shape[k], a->axis[k].block);
+    }
 }
 
 /* Returns whether the caller provides the array: it is an argument that no entry point writes. */
@@ -113,7 +116,9 @@ static const char *shape_text(const struct run *r, int rank, const int64_t *shap
     for (int k = 0; k < rank; k++) {
         int64_t extent = extent_now(r, shape[k]);
         if (k) text_add(&text, ", ");
-        if (extent < 0)
+        if (extent < -7)
+            text_add(&text, "ceil(%s / %lld)", axis_text(extent % 8), (long long)(-extent / 8));
+        else if (extent < 0)
             text_add(&text, "%s", axis_text(extent));
         else
             text_add(&text, "%lld", (long long)extent);
@@ -150,6 +155,7 @@ static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, s
 /* Returns a phrase for messages that says which file the size of an axis is from: "q.npy has 8 heads". */
 static const char *axis_origin(const struct run *r, int64_t axis)
 {
+    axis %= 8; /* of ATTN_BLOCKS, the axis */
     const char *file = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q ? "q.npy" : "k.npy";
     switch ((enum attn_axis)axis) {
     case ATTN_BATCH: return arena_printf(r->arena, "the batch of %s is %lld", file, (long long)r->problem.batch);

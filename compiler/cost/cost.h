@@ -49,8 +49,14 @@ struct counts {
     double bytes;   /* bytes moved to and from memory */
     double once;    /* the bytes of all arrays, as if each array moved once */
 };
-/* `document`: ids are assumed to number documents of this number of tokens. `cache`: the size of a cache in bytes. The
-   keys and values that a query sees are assumed to stay in the cache if they fit. */
+/* The kinds of integer parameters, as bits: ids of keys, bounds of keys, lists of blocks. */
+enum assumed { ASSUMED_IDS = 1, ASSUMED_BOUNDS = 2, ASSUMED_LISTS = 4 };
+unsigned assumed_integers(const struct graph *g); /* the kinds that the graph has */
+
+/* - `document`: ids are assumed to number documents of this number of tokens. Of other integer parameters, lists of
+   blocks are assumed to have different blocks, drawn at random, and bounds of keys to be half of the number of keys.
+   - `cache`: the size of a cache in bytes. The keys and values that a query sees are assumed to stay in the cache if
+   they fit. */
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                 struct counts *out);
 

@@ -582,22 +582,70 @@ static void find_pairs(struct counter *x)
     }
 }
 
-/* Makes ids for documents of x->document tokens: 0, …, 0, 1, …, 1, 2, … Every batch entry has the same ids. */
+/* Makes ids for documents of x->document tokens: 0, …, 0, 1, …, 1, 2, … */
+static double *make_documents(const struct counter *x)
+{
+    double *const id = arena_alloc(x->m->arena, (size_t)x->size->n_k * sizeof *id);
+    for (int64_t k = 0; k < x->size->n_k; k++) {
+        const int64_t number = k / x->document;
+        id[k] = (double)number;
+    }
+    return id;
+}
+
+/* Makes lists of `count` different blocks of keys, drawn at random. */
+static double *make_lists(const struct counter *x, int64_t lists, int64_t count, int64_t block)
+{
+    double *const number = arena_alloc(x->m->arena, (size_t)(lists * count) * sizeof *number);
+    int64_t *const list = arena_alloc(x->m->arena, (size_t)(count + 1) * sizeof *list);
+    for (int64_t a = 0; a < lists; a++) {
+        struct attn_draw draw = {
+            .count = count, .among = (x->size->n_k - 1) / block + 1, .first = a, .last = a, .list = list};
+        attn_draw(&draw);
+        for (int64_t k = 0; k < count; k++) number[a * count + k] = k < list[0] ? (double)list[1 + k] : -1;
+    }
+    return number;
+}
+
+/* Returns the axis of blocks of queries of a parameter with lists, or -1. */
+static int axis_of_lists(const struct graph *g, const struct value *v)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (g->module->axis[v->axes[k]].source == SIZE_QUERY_BLOCKS) return v->axes[k];
+    return -1;
+}
+
+unsigned assumed_integers(const struct graph *g)
+{
+    unsigned kinds = 0;
+    for (int n = 0; n < g->values; n++) {
+        const struct value *const v = &g->value[n];
+        if (!v->integers) continue;
+        kinds |= axis_of_lists(g, v) >= 0                                   ? ASSUMED_LISTS
+                 : g->module->axis[v->axes[v->rank - 1]].source == SIZE_N_K ? ASSUMED_IDS
+                                                                            : ASSUMED_BOUNDS;
+    }
+    return kinds;
+}
+
+/* Makes the integers that a kernel is assumed to get (cost.h), the same for every batch entry and head. */
 static void make_ids(struct counter *x)
 {
-    double *id = NULL;
+    double *half = arena_alloc(x->m->arena, sizeof *half);
+    *half = (double)(x->size->n_k / 2);
     for (int n = 0; n < x->g->values; n++) {
         const struct value *v = &x->g->value[n];
         if (!v->integers) continue;
-        if (!id) {
-            id = arena_alloc(x->m->arena, (size_t)x->size->n_k * sizeof *id);
-            for (int64_t k = 0; k < x->size->n_k; k++) {
-                int64_t number = k / x->document;
-                id[k] = (double)number;
-            }
-        }
-        ids_add(&x->ids, v->name, id, 1, x->size->n_k);
+        const int last = v->axes[v->rank - 1], blocks = axis_of_lists(x->g, v);
+        if (blocks >= 0)
+            ids_add(&x->ids, v->name, make_lists(x, x->extent[blocks], x->extent[last], x->m->axis[blocks].extent),
+                    x->extent[blocks], x->extent[last]);
+        else if (x->m->axis[last].source == SIZE_N_K)
+            ids_add(&x->ids, v->name, make_documents(x), 1, x->size->n_k);
+        else
+            ids_add(&x->ids, v->name, half, 1, 1);
     }
+    for (int k = 0; k < x->ids.arrays; k++) x->ids.array[k].repeats = true;
 }
 
 static bool counter_open(struct counter *x, const struct compilation *c, const struct problem_size *size,

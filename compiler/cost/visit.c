@@ -37,6 +37,21 @@ static struct attn_range *more_ranges(struct walk *w, int64_t count)
     return w->range + w->ranges;
 }
 
+/* Reads the lists of a draw from its parameter. Returns false if memory is short. */
+static bool read_lists(struct walk *w, const struct expr *drawn, struct attn_draw *lists)
+{
+    const int64_t blocks = lists->last - lists->first + 1, count = lists->count;
+    int32_t *const number = malloc((size_t)(blocks * count) * sizeof *number);
+    for (int64_t a = 0; a < blocks && number; a++) {
+        int64_t length = 0;
+        const double *const row = ids_row(w->env.ids, drawn->draw->name, lists->among + lists->first + a, &length);
+        for (int64_t k = 0; k < count; k++) number[a * count + k] = row && k < length ? (int32_t)row[k] : -1;
+    }
+    if (number) attn_draw_listed(lists, number);
+    free(number);
+    return number != NULL;
+}
+
 /* Adds the ranges of the blocks of keys that are drawn for the current tile. Calls the same functions of the runtime as
    kernels do. */
 static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from, int64_t to)
@@ -52,8 +67,8 @@ static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from,
     if (blocks < 1) return;
     lists.list = malloc((size_t)(blocks * (lists.count + 1)) * sizeof *lists.list);
     struct attn_range *at = more_ranges(w, blocks * lists.count);
-    if (lists.list && at) {
-        attn_draw(&lists);
+    if (lists.list && at && (!drawn->draw->name || read_lists(w, drawn, &lists))) {
+        if (!drawn->draw->name) attn_draw(&lists);
         w->ranges += attn_drawn_ranges(&lists, block, from, to, false, at);
     }
     free(lists.list);
@@ -266,6 +281,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
             break;
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
+        case SIZE_QUERY_BLOCKS:
             if (s->window)
                 walk(w, s->body, weight);
             else

@@ -100,6 +100,21 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedules = s->knobs > 0 || s->backward;
 }
 
+/* Whether the array is a parameter with elements for queries, or for blocks of queries. */
+static bool param_of_queries(const struct kernel_array *a)
+{
+    bool queries = array_has_size(a, ARRAY_SIZE_N_Q);
+    for (int k = 0; k < a->rank; k++) queries |= a->axis[k].block && a->axis[k].size == ARRAY_SIZE_N_Q;
+    return queries && a->place == PLACE_PARAMS;
+}
+
+static bool has_arrays_of_queries(const struct kernel_arrays *all)
+{
+    for (int k = 0; k < all->count; k++)
+        if (param_of_queries(&all->array[k])) return true;
+    return false;
+}
+
 struct decoded {
     struct diagnostics *d;
     struct position asked_at; /* where 'emit' asks for 'decode'; no position: an option does */
@@ -143,7 +158,7 @@ static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
         diagnostics_note(d, masked && !asked ? spec->emit_at : (struct position){0, 0},
                          "%s'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query",
                          asked ? "" : "'emit' asks for 'decode'; ");
-    } else if (depends_on_length(g)) {
+    } else if (depends_on_length(g) && !has_arrays_of_queries(arrays)) {
         diagnostics_error(
             d, at,
             "the keys that a query sees depend on the length of the whole sequence, so this spec cannot be decoded");
@@ -154,7 +169,7 @@ static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (a->place != PLACE_PARAMS || spec->linformer) continue;
-        if (array_has_size(a, ARRAY_SIZE_N_Q))
+        if (param_of_queries(a))
             diagnostics_error(
                 d, spec->emit_at,
                 "the parameter '%s' has elements for every query of a call, so this spec cannot be decoded", a->name);

@@ -256,10 +256,15 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
 static const char *extents(struct arena *arena, const struct kernel_array *a)
 {
     const char *made = "";
-    for (int k = 0; k < a->rank; k++)
-        made = arena_printf(arena, "%s%s%s%s", made, k ? ", " : "", a->axis[k].constant ? "" : "ATTN_",
-                            a->axis[k].constant ? array_axis_word(arena, &a->axis[k])
-                                                : array_sizes[a->axis[k].size].name);
+    for (int k = 0; k < a->rank; k++) {
+        const struct array_axis *const axis = &a->axis[k];
+        const char *const size = array_sizes[axis->size].name;
+        made = arena_printf(arena, "%s%s%s%s", made, k ? ", " : "", axis->constant || axis->block ? "" : "ATTN_",
+                            axis->block
+                                ? arena_printf(arena, "ATTN_BLOCKS(ATTN_%s, %lld)", size, (long long)axis->block)
+                            : axis->constant ? array_axis_word(arena, axis)
+                                             : size);
+    }
     return made;
 }
 
@@ -277,6 +282,28 @@ static const char *param_rows(struct arena *arena, const struct kernel_array *a)
                         "    call.%s = (struct attn_strides){%s%s%s, %s, %lld};",
                         a->member, a->member, a->strides, heads ? "call.p." : "", heads ? heads : "",
                         heads ? arena_printf(arena, " * %s", head) : head, heads ? head : "0", row);
+}
+
+/* Sets the statements that move a pointer to integers of each sequence, such as lengths, to sequence b. */
+static void set_integers_of_sequences(struct template_names *t, const struct kernel_arrays *all)
+{
+    const char *moves = "";
+    for (int k = 0; k < all->count; k++) {
+        const struct kernel_array *const a = &all->array[k];
+        const bool of_batch = a->rank > 0 && !a->axis[0].constant && a->axis[0].size == ARRAY_SIZE_BATCH;
+        if (a->dtype != DTYPE_I32 || !of_batch) continue;
+        moves = arena_printf(t->arena, "%s%s    params.%s += b", moves, *moves ? "\n" : "", a->member);
+        for (int n = 1; n < a->rank; n++) {
+            const struct array_axis *const axis = &a->axis[n];
+            const bool keys = !axis->constant &&
+                              axis->size == ARRAY_SIZE_N_K; /* of every position up to the capacity */
+            moves = arena_printf(t->arena, "%s * %s%s", moves, axis->constant ? "" : "call.p.",
+                                 keys ? "capacity" : array_axis_word(t->arena, axis));
+        }
+        moves = arena_printf(t->arena, "%s;", moves);
+    }
+    template_set_number(t, "INTEGERS_OF_SEQUENCES", *moves != 0);
+    template_set(t, "INTEGERS_FROM_SEQUENCE", moves);
 }
 
 static void set_params(struct template_names *t, const struct emitted_file *e)
@@ -304,6 +331,11 @@ static void set_params(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "PARAM_COUNT", params);
     template_set_number(t, "IDS", ids != NULL);
     if (ids) template_set(t, "IDS_PARAM", ids);
+    template_set_number(t, "INTEGERS", emit_has_integers(all));
+    bool lists = false;
+    for (int k = 0; k < all->count; k++) lists |= emit_has_lists(&all->array[k]);
+    template_set_number(t, "LISTS", lists);
+    set_integers_of_sequences(t, all);
 }
 
 /* ---- all together ---- */

@@ -116,32 +116,61 @@ static bool stands_bare(const struct expr *e, int k)
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
-/* An ID, MIN_ID or MAX_ID reads the ids of one batch index. Returns C for the offset of these ids. Returns NULL if each
-   task has only one batch index: the pointer then includes the offset. */
-static const char *sequence_offset(struct emitter *x, const struct expr *e)
+/* Returns the integer parameter that an ID, MIN_ID or MAX_ID reads. */
+static const struct array *integers_of(const struct emitter *x, const struct expr *e)
 {
-    const struct expr *b = e->arg[0];
-    const bool stands = (b->op == EXPR_INDEX || b->op == EXPR_LO) && x->task_axis[b->integer];
-    return stands ? NULL : arena_printf(x->m->arena, "%s * n_k", emit_integer_text(x, b, true));
+    int a = 0;
+    while (strcmp(x->l->array[a].name, e->name) != 0) a++;
+    return &x->l->array[a];
+}
+
+bool emit_starts_at_sequence(const struct emitter *x, const struct array *a)
+{
+    return a->rank == 2 && x->m->axis[a->axes[0]].source == SIZE_BATCH && x->task_axis[a->axes[0]];
+}
+
+const char *emit_row_length(const struct emitter *x, const struct expr *e)
+{
+    const struct array *const a = integers_of(x, e);
+    return emit_size(x->m, a->axes[a->rank - 1]);
+}
+
+const struct expr *emit_row(const struct emitter *x, const struct expr *e)
+{
+    const struct array *const a = integers_of(x, e);
+    const struct expr *const row = e->arg[0];
+    if (!emit_starts_at_sequence(x, a)) return row;
+    const bool own = (row->op == EXPR_INDEX || row->op == EXPR_LO) && row->integer == a->axes[0];
+    return own ? expr_int(x->m, 0) : expr_make(x->m, EXPR_SUB, row, expr_leaf(x->m, EXPR_INDEX, a->axes[0]), NULL);
+}
+
+/* Returns C for the offset of the row that an ID, MIN_ID or MAX_ID reads, or NULL if it is 0. */
+static const char *row_offset(struct emitter *x, const struct expr *e)
+{
+    const struct expr *const row = emit_row(x, e);
+    if (expr_is_real(row, 0)) return NULL;
+    return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, row, true), emit_row_length(x, e));
 }
 
 const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e)
 {
-    const char *array = emit_name(x->m->arena, e->name), *offset = sequence_offset(x, e);
+    const char *array = emit_name(x->m->arena, e->name), *offset = row_offset(x, e);
     return offset ? arena_printf(x->m->arena, "%s + %s", array, offset) : array;
 }
 
-/* Returns C for the id at a position. A position that is the index of a key is always inside the array of ids. For any
-   other position the C calls id_at, which checks the position. */
+/* Returns C for an element of an integer parameter. A subscript that is an index of the axis which it indexes is always
+   inside. For any other subscript the C calls id_at, which checks it. */
 static const char *id_text(struct emitter *x, const struct expr *e)
 {
     struct arena *arena = x->m->arena;
+    const struct array *const a = integers_of(x, e);
     const char *array = emit_ids_of_sequence(x, e), *at = emit_integer_text(x, e->arg[1], false);
-    if (e->arg[1]->op == EXPR_INDEX && x->m->axis[e->arg[1]->integer].source == SIZE_N_K) {
-        const char *name = emit_name(arena, e->name), *offset = sequence_offset(x, e);
+    const bool index = e->arg[1]->op == EXPR_INDEX || e->arg[1]->op == EXPR_LO;
+    if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
+        const char *name = emit_name(arena, e->name), *offset = row_offset(x, e);
         return offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at) : arena_printf(arena, "%s[%s]", name, at);
     }
-    return arena_printf(arena, "id_at(%s, %s, n_k)", array, at);
+    return arena_printf(arena, "id_at(%s, %s, %s)", array, at, emit_row_length(x, e));
 }
 
 /* A sum as a list of terms and a constant. Terms that cancel, such as i0 and -i0, are not in the list. */
@@ -203,6 +232,12 @@ static void add_terms(struct emitter *x, struct sum *sum, const struct expr *e, 
         add_term(sum, expr_arity(e->op) == 0 ? emit_integer_text(x, e, true) : NULL, e, minus);
 }
 
+/* Returns `text`, the C of an operand of arithmetic. Elements of an array have 32 bits, so they are converted first. */
+static const char *wide(struct emitter *x, const struct expr *e, const char *text)
+{
+    return e->op == EXPR_ID ? arena_printf(x->m->arena, "(int64_t)%s", text) : text;
+}
+
 /* Returns the C of the sum `e` without the terms that cancel, or NULL if no terms cancel. */
 static const char *cancelled(struct emitter *x, const struct expr *e, bool inner)
 {
@@ -215,7 +250,7 @@ static const char *cancelled(struct emitter *x, const struct expr *e, bool inner
                  k              ? (sum.minus[k] ? " - " : " + ")
                  : sum.minus[k] ? "-"
                                 : "",
-                 sum.term[k] ? sum.term[k] : emit_integer_text(x, sum.e[k], true));
+                 sum.term[k] ? sum.term[k] : wide(x, sum.e[k], emit_integer_text(x, sum.e[k], true)));
     if (!sum.terms)
         text_add(&made, "%lld", (long long)sum.constant);
     else if (sum.constant)
@@ -252,7 +287,8 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
         const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, axis);
         return e->op == EXPR_LO ? index : expr_make(x->m, EXPR_ADD, index, expr_int(x->m, 1), NULL);
     }
-    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_DRAWN || e->op == EXPR_ID) return e;
+    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_DRAWN || e->op == EXPR_ID || e->op == EXPR_ANY_ID)
+        return e;
     const struct expr *arg[3] = {NULL, NULL, NULL};
     bool changed = false;
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -289,11 +325,18 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     if (e->op == EXPR_DRAWN)
         return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e),
                             emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));
+    if (e->op == EXPR_ANY_ID)
+        return arena_printf(arena, "any_id(%s, %s, %s, %s, %s, %s)", emit_name(arena, e->name), emit_row_length(x, e),
+                            emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]),
+                            emit_integer(x, e->arg[1]), emit_integer(x, e->arg[2]));
     if (e->op == EXPR_REAL) return emit_number(x, e->real, false);
     const bool real = e->type == TYPE_REAL;
     const char *part[3] = {"", "", ""}, *a, *b, *made = real ? NULL : cancelled(x, e, inner);
     if (made) return made;
-    for (int k = 0; k < expr_arity(e->op); k++) part[k] = print_integer(x, e->arg[k], !stands_bare(e, k));
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        part[k] = print_integer(x, e->arg[k], !stands_bare(e, k));
+        if (e->type == TYPE_INT && (expr_infix(e->op) || e->op == EXPR_NEG)) part[k] = wide(x, e->arg[k], part[k]);
+    }
     a = part[0], b = part[1];
     if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
         made = arena_printf(arena, "%s - %lld", a, (long long)-e->arg[1]->integer);

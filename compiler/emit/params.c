@@ -15,8 +15,23 @@ static bool is_random(const struct kernel_array *a)
 const char *emit_param_of_ids(const struct kernel_arrays *arrays)
 {
     for (int k = 0; k < arrays->count; k++)
-        if (arrays->array[k].dtype == DTYPE_I32) return arrays->array[k].member;
+        if (arrays->array[k].dtype == DTYPE_I32 && array_has_size(&arrays->array[k], ARRAY_SIZE_N_K))
+            return arrays->array[k].member;
     return NULL;
+}
+
+bool emit_has_integers(const struct kernel_arrays *arrays)
+{
+    for (int k = 0; k < arrays->count; k++)
+        if (arrays->array[k].dtype == DTYPE_I32) return true;
+    return false;
+}
+
+bool emit_has_lists(const struct kernel_array *a)
+{
+    bool blocks = false;
+    for (int k = 0; k < a->rank; k++) blocks |= a->axis[k].block > 0;
+    return blocks && a->dtype == DTYPE_I32;
 }
 
 bool emit_has_random(const struct kernel_arrays *arrays)

@@ -164,7 +164,14 @@ const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
    the beginning of its body if `inside` is true. emit_id_end returns such a minimum or maximum as C. (ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
-/* Returns C for the address of the ids of the sequence (batch index) that an ID, MIN_ID or MAX_ID reads. (integer.c) */
+/* For the integer parameter that an ID, MIN_ID or MAX_ID reads, as rows of its last axis (integer.c):
+   - emit_ids_of_sequence returns C for the address of the row
+   - emit_row_length returns C for the number of elements in a row
+   - emit_row returns the row's number, counted from the one that the pointer to the array points to
+   - emit_starts_at_sequence: whether the pointer to the array is that of the task's batch index */
+bool emit_starts_at_sequence(const struct emitter *x, const struct array *a);
+const char *emit_row_length(const struct emitter *x, const struct expr *e);
+const struct expr *emit_row(const struct emitter *x, const struct expr *e);
 const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e);
 /* Returns a bit mask of the axes of all loops in the list `s`, including nested loops. */
 uint32_t emit_loop_axes(const struct stmt *s);
@@ -200,8 +207,10 @@ const char *emit_harmless(struct arena *arena, const char *text);
 /* Prints the lines of `text`, indented, as part of a C comment. */
 void emit_comment(struct arena *arena, struct text *out, const char *text, int indent);
 
-/* Returns the member of struct NAME_params that holds the ids, or NULL. */
+/* Returns the member of struct NAME_params that holds one id for each key, or NULL. */
 const char *emit_param_of_ids(const struct kernel_arrays *arrays);
+bool emit_has_lists(const struct kernel_array *a);          /* whether it lists blocks of keys for blocks of queries */
+bool emit_has_integers(const struct kernel_arrays *arrays); /* whether a parameter has integers */
 bool emit_has_random(const struct kernel_arrays *arrays);
 void emit_params_struct(const struct emission *p, struct text *out);
 void emit_gradients_struct(const struct emission *p, struct text *out);

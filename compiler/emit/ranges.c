@@ -32,19 +32,28 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
         const struct expr *e = list.e[k];
         int known = 0;
         while (known < x->drawns && !draw_same_lists(x->drawn[known], e)) known++;
-        if (known < x->drawns || expr_axes(e->arg[0]) & moving || x->drawns == MAX_DRAWN) continue;
+        if (known < x->drawns || (expr_axes(e->arg[0]) | expr_axes(e->arg[2])) & moving || x->drawns == MAX_DRAWN)
+            continue;
         x->drawn[x->drawns++] = e;
         const char *name = emit_drawn_name(x, e);
-        emit_line(x, "/* %s: the lists of %lld numbers drawn for each block that this tile touches */", name,
-                  (long long)e->draw->count);
+        const char *const given = e->draw->name ? emit_name(x->m->arena, e->draw->name) : NULL;
+        emit_line(x, "/* %s: the lists of %lld numbers %s for each block that this tile touches */", name,
+                  (long long)e->draw->count, given ? "given" : "drawn");
         emit_line(x, "struct attn_draw %s = {", name);
-        emit_line(x, "    .seed = UINT64_C(%llu), .count = %lld, .upto = %d, .among = %s,",
-                  (unsigned long long)e->draw->seed, (long long)e->draw->count, e->draw->upto,
-                  emit_integer(x, e->arg[2]));
+        if (given)
+            emit_line(x, "    .count = %lld,", (long long)e->draw->count);
+        else
+            emit_line(x, "    .seed = UINT64_C(%llu), .count = %lld, .upto = %d, .among = %s,",
+                      (unsigned long long)e->draw->seed, (long long)e->draw->count, e->draw->upto,
+                      emit_integer(x, e->arg[2]));
         emit_line(x, "    .first = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], false)));
         emit_line(x, "    .last = %s,", emit_integer(x, expr_extreme(x->m, e->arg[0], true)));
         emit_line(x, "    .list = (int64_t *)%s};", take(x, draw_list_bytes(x->c, e)));
-        emit_line(x, "attn_draw(&%s);", name);
+        if (given)
+            emit_line(x, "attn_draw_listed(&%s, %s + (%s + %s.first) * %lld);", name, given, emit_integer(x, e->arg[2]),
+                      name, (long long)e->draw->count);
+        else
+            emit_line(x, "attn_draw(&%s);", name);
     }
 }
 

@@ -318,15 +318,24 @@ static struct term index_of_lanes(struct nest *n)
     return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
 }
 
-/* Returns a term with the ids of all lanes. The emitted C looks up each id separately. */
+/* Returns a term with the elements of an integer parameter for all lanes. The emitted C looks up each one separately. A
+   row that differs by lane counts from the start of the array. */
 static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
-    const char *at = as_int(n, scalar_term(n, e->arg[1], level)).c, *name = scalar_format(n, "id_%d", x->temporaries++);
-    scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, at));
+    struct term at = as_int(n, scalar_term(n, e->arg[1], level));
+    const char *name = scalar_format(n, "id_%d", x->temporaries++), *length = emit_row_length(x, e), *row = NULL;
+    if (scalar_depends(n, e->arg[0], n->lane)) {
+        row = scalar_format(n, "row_%d", x->temporaries++);
+        scalar_line(n, level,
+                    scalar_format(n, "const ints_%s %s = %s;", x->suffix, row,
+                                  as_int(n, scalar_term(n, emit_row(x, e), level)).c));
+        row = scalar_format(n, "%s + %s[lane] * %s", emit_name(x->m->arena, e->name), row, length);
+    }
+    scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, scalar_as_vector(n, at)));
     scalar_line(n, level,
-                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], n_k);", x->lanes,
-                              name, emit_ids_of_sequence(x, e), name));
+                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], %s);", x->lanes,
+                              name, row ? row : emit_ids_of_sequence(x, e), name, length));
     return ints_of(name);
 }
 

@@ -55,9 +55,10 @@ static void print_call(const struct expr *e, const struct names *n, struct text 
 {
     const bool id = e->op == EXPR_ID, converts = e->op != EXPR_ABS && e->op != EXPR_MIN && e->op != EXPR_MAX;
     text_add(out, "%s%s", id ? e->name : function_name(e, n->m), id ? "[" : "(");
-    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) text_add(out, "%s, ", e->name);
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        if (k) text_add(out, ", ");
+    const int first = id && expr_is_real(e->arg[0], 0); /* the array has one row */
+    if (e->name && !id) text_add(out, "%s, ", e->name);
+    for (int k = first; k < expr_arity(e->op); k++) {
+        if (k > first) text_add(out, ", ");
         print(converts ? unconverted(e->arg[k]) : e->arg[k], n, false, out);
     }
     text_add(out, id ? "]" : ")");

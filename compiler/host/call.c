@@ -120,17 +120,45 @@ static bool make_arrays(struct call *c, uint64_t seed)
     return true;
 }
 
+/* Makes lists of blocks of keys. Each list has `count` different blocks, drawn at random. */
+static void fill_lists(int32_t *data, int64_t lists, int64_t count, int64_t blocks)
+{
+    int64_t *const list = malloc((size_t)(count + 1) * sizeof *list);
+    for (int64_t a = 0; a < lists; a++) {
+        struct attn_draw draw = {.count = count, .among = blocks, .first = a, .last = a, .list = list};
+        if (list) attn_draw(&draw);
+        for (int64_t k = 0; k < count; k++) data[a * count + k] = list && k < list[0] ? (int32_t)list[1 + k] : -1;
+    }
+    free(list);
+}
+
+static void fill_integers(const struct attn_param *p, const int64_t *shape, int32_t *data, size_t count, int64_t n_k,
+                          int64_t document)
+{
+    const int64_t last = shape[p->rank - 1];
+    int64_t block = 0;
+    bool keys = false;
+    for (int k = 0; k < p->rank; k++) {
+        keys |= p->shape[k] == ATTN_N_K;
+        if (p->shape[k] < ATTN_N_K) block = -p->shape[k] / 8;
+    }
+    if (block) fill_lists(data, (int64_t)count / last, last, (n_k - 1) / block + 1);
+    for (size_t k = 0; k < count && !block; k++) data[k] = (int32_t)(keys ? (int64_t)k % last / document : n_k / 2);
+}
+
 /* Fills a parameter with numbers of typical size:
    - NAME.weight: near 1
    - NAME.bias: near 0
    - a matrix: scaled so that it roughly preserves the norm of a row
-   - integers: ids, with runs of `document` equal ids */
+   - integers for each key: ids, with runs of `document` equal ids
+   - lists of blocks: `count` different ones, drawn at random
+   - other integers, which bound keys: half of the number of keys */
 static void fill_param(const struct attn_param *p, const int64_t *shape, void *data, size_t bytes, uint64_t seed,
-                       int64_t document)
+                       int64_t n_k, int64_t document)
 {
     size_t count = bytes / attn_dtype_size(p->dtype);
     if (p->dtype == ATTN_I32) {
-        for (size_t k = 0; k < count; k++) ((int32_t *)data)[k] = (int32_t)((int64_t)k % shape[p->rank - 1] / document);
+        fill_integers(p, shape, data, count, n_k, document);
         return;
     }
     fill(p->dtype, seed, p->name, data, bytes);
@@ -163,7 +191,7 @@ static int make_params(struct call *c, uint64_t seed, int64_t document)
         c->learned[k] = attn_alloc(bytes);
         if (!c->learned[k]) return ATTN_EMEMORY;
         attn_param_shape(param, &problem, shape);
-        fill_param(param, shape, c->learned[k], bytes, seed, document);
+        fill_param(param, shape, c->learned[k], bytes, seed, problem.n_k, document);
         memcpy((char *)c->params + param->offset, &c->learned[k], sizeof c->learned[k]);
     }
     return error;

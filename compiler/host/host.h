@@ -113,8 +113,8 @@ double call_lacks(const struct call *c);
    and threads. (extend.c) */
 void call_extends(struct call *c, int64_t position, int64_t tokens, bool grows);
 /* Allocates everything that the call needs, and fills it with random numbers from the seed. The caller has set kernel,
-   kind, problem and arrays. Integer parameters are ids: position k has the id k / document. For backward, this also
-   calls forward; for extend, it fills the state. Returns 0 or ATTN_E... */
+   kind, problem and arrays. Of integer parameters, ids are k / document at position k, and other integers as in
+   count_work. For backward, this also calls forward; for extend, it fills the state. Returns 0 or ATTN_E... */
 int call_prepare(struct call *c, uint64_t seed, int64_t document);
 /* Makes the call. Returns 0 or ATTN_E... */
 int call_run(const struct call *c);

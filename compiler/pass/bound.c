@@ -107,7 +107,7 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
         if (reached.range[0].to) s->to = expr_make(m, EXPR_MIN, s->to, reached.range[0].to, NULL);
     } else if (reached.count > 0)
         set_ranges(l, s, &reached);
-    s->when = region_reached(m, s->where);
+    s->when = region_reached(m, s->where, s->axis);
 
     region_ranges(m, s->where, s->axis, true, &inside);
     if (single && plain(&reached) && plain(&inside) && !s->when &&

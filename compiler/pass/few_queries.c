@@ -41,12 +41,22 @@ static bool multiplied(const struct graph *g, const struct value *v)
     return false;
 }
 
+/* Whether e reads lists of blocks that differ from one query head to the next. A tile reads the lists of one head. */
+static bool reads_lists_of_heads(const struct rows *x, const struct expr *e)
+{
+    if (e->op == EXPR_DRAWN && expr_axes(e->arg[2]) >> x->member & 1) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (reads_lists_of_heads(x, e->arg[k])) return true;
+    return false;
+}
+
 /* Returns the reason why rows cannot replace the axes of members and queries in v, or NULL. */
 static const char *reason_against(const struct rows *x, const struct graph *g, const struct value *v, int stream)
 {
     const bool query = value_has_axis(v, x->query), member = value_has_axis(v, x->member);
     if (looked_up(x, v) && query) return "an array has an axis of queries but no axis of heads";
     if (looked_up(x, v) && member && multiplied(g, v)) return "a product has a matrix for each head";
+    if (v->where && reads_lists_of_heads(x, v->where)) return "query heads have different lists of blocks";
     if (member && !query && value_has_axis(v, stream)) return "a value is computed for each key and query head";
     for (int k = 0; k < v->operands; k++) {
         const struct value *of = &g->value[v->operand[k].of];

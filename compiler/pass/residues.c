@@ -339,7 +339,12 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
         if (PERIODS * all->term[k].period.period > length) length = PERIODS * all->term[k].period.period;
     for (int divisor = 1; divisor <= 2; divisor++) { /* half the length too, because a mask may end at a position */
         const int64_t n = length / divisor;
-        count_visits(tried, &(struct problem_size){1, HEADS, 1, n, n}, NULL, &visited);
+        const double all_keys = (double)n;
+        struct ids ids = {0}; /* integers bound the keys of a sequence: it has all keys */
+        for (int a = 0; a < tried->arrays; a++)
+            if (tried->array[a].dtype == DTYPE_I32) ids_add(&ids, tried->array[a].name, &all_keys, 1, 1);
+        for (int k = 0; k < ids.arrays; k++) ids.array[k].repeats = true;
+        count_visits(tried, &(struct problem_size){1, HEADS, 1, n, n}, &ids, &visited);
         cost += visited.pairs + TILE_OF_KEYS * visited.tiles;
     }
     return cost * (1 + TILE_OF_QUERIES / tile);
@@ -372,7 +377,8 @@ static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, s
 static bool find_terms(struct module *m, const struct expr *where, int lane_axis, int stream_axis, struct terms *all)
 {
     /* blocks drawn at random and ids select runs of neighbouring keys, which have no period */
-    if (expr_has(where, EXPR_DRAWN) || expr_reads_ids(where)) return false;
+    if (expr_has(where, EXPR_DRAWN) || expr_ids_along(where, UINT32_C(1) << lane_axis | UINT32_C(1) << stream_axis))
+        return false;
     all->count = 1;
     if (!multiply(m, all, where)) return false;
     bool any = false;

@@ -82,11 +82,25 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
     return block;
 }
 
+/* Whether the stream is the axis of blocks that have lists of the caller. */
+static bool lists_along(const struct expr *e, int stream)
+{
+    if (e->op == EXPR_DRAWN && e->draw->name && stream >= 0 && expr_axes(e->arg[0]) >> stream & 1) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (lists_along(e->arg[k], stream)) return true;
+    return false;
+}
+
 /* Whether the program is a quadratic form for any number of queries, and computes rows of the result or saved values of
    rows. */
 static bool makes_rows(const struct compilation *c)
 {
     return !c->program.linear && !c->program.few && program_sums_rows(&c->program);
+}
+
+static uint32_t sequences(const struct roles *roles)
+{
+    return UINT32_C(1) << roles->lane | UINT32_C(1) << roles->stream;
 }
 
 /* Whether all tiles of queries can process the same tiles of keys. This holds if no mask draws keys at random, compares
@@ -95,7 +109,7 @@ static bool see_same_keys(const struct graph *g, const struct roles *roles)
 {
     for (int v = 0; v < g->values; v++) {
         const struct expr *region = g->value[v].where;
-        if (region && (expr_has(region, EXPR_DRAWN) || expr_reads_ids(region) ||
+        if (region && (expr_has(region, EXPR_DRAWN) || expr_ids_along(region, sequences(roles)) ||
                        region_repeats(g->module, region, roles->lane, roles->stream)))
             return false;
     }
@@ -177,7 +191,9 @@ void pass_tile(struct compilation *c)
             block % 16 == 0)
             tile_q = block;
         /* tiles of keys are skipped if no id equals an id of the queries; short tiles are skipped more often */
-        if (region && expr_reads_ids(region) && tile_k > 144) tile_k = 144;
+        if (region && roles.stream >= 0 && expr_ids_along(region, sequences(&roles)) && tile_k > 144) tile_k = 144;
+        /* blocks of queries that do not list a block of keys are skipped */
+        if (block >= 32 && block % 16 == 0 && block < tile_k && lists_along(region, roles.stream)) tile_k = block;
     }
     if (c->program.few) { /* keys are not copied: a tile has only weights */
         tile_q = MAX_FEW_ROWS;

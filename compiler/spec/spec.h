@@ -106,6 +106,8 @@ enum mask_kind {
     MASK_GLOBAL,
     MASK_RANDOM,
     MASK_DOCUMENT,
+    MASK_LENGTHS,
+    MASK_BLOCKS,
     MASK_EXPR,
     MASK_ANY,
     MASK_ALL,
@@ -115,7 +117,7 @@ struct mask {
     enum mask_kind kind;
     struct position at;
     int64_t left, right, dilation; /* window, block_window (without dilation) */
-    int64_t block, count;          /* block_window, random; global (count; or tokens) */
+    int64_t block, count;          /* block_window, random, blocks; global (count; or tokens) */
     int64_t length;                /* prefix */
     int64_t *token;                /* global: tokens, or NULL */
     int tokens;
@@ -209,7 +211,7 @@ const char *library_description(struct arena *arena, const struct library_spec *
 const struct library_spec *library_operand(const char *operand);
 bool library_name(const char *operand); /* true if the operand has neither a slash nor a dot */
 
-enum { MAX_DRAWN = 16 }; /* the maximum number of `random` masks */
+enum { MAX_DRAWN = 16 }; /* the maximum number of `random` and `blocks` masks */
 
 /* Reports an error if NAME.py cannot be a Python module. (python_name.c) */
 void python_check_name(const struct spec *spec, struct diagnostics *d);

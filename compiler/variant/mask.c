@@ -63,18 +63,57 @@ static const struct expr *random_blocks(struct builder *x, const struct mask *o,
         build_integer(x, 1));
     const struct draw draw = {.count = o->count, .seed = o->seed, .upto = o->causal};
     if (++x->drawn == MAX_DRAWN + 1)
-        diagnostics_error(x->diagnostics, o->at, "there are more than %d 'random' masks", MAX_DRAWN);
+        diagnostics_error(x->diagnostics, o->at, "there are more than %d 'random' and 'blocks' masks", MAX_DRAWN);
     return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
 }
 
-/* Returns the number of the document at a position, read from the parameter of ids `document`. */
+/* Makes an integer parameter unless there is one of that name. Returns its value. */
+static int integers(struct builder *x, const char *name, int rank, const int *axes)
+{
+    const int v = graph_find(x->g, name);
+    return v >= 0 ? v : graph_ids(x->g, name, rank, axes);
+}
+
+/* Returns the number of the document at a position, read from the integer parameter `document`. */
 static const struct expr *document_of(struct builder *x, const struct expr *position)
 {
     static const char name[] = "document";
-    bool known = false;
-    for (int v = 0; v < x->g->values; v++) known |= x->g->value[v].integers;
-    if (!known) graph_ids(x->g, name, 2, (int[]){x->b, x->j});
+    integers(x, name, 2, (int[]){x->b, x->j});
     return expr_id(x->m, EXPR_ID, name, build_index_of(x, x->b), position, NULL);
+}
+
+/* Returns the length of the sequence, read from the integer parameter `lengths`. */
+static const struct expr *length_of(struct builder *x)
+{
+    static const char name[] = "lengths";
+    integers(x, name, 1, (int[]){x->b});
+    return expr_id(x->m, EXPR_ID, name, build_integer(x, 0), build_index_of(x, x->b), NULL);
+}
+
+/* Returns the condition that the key's block is in the list of the query's block. The parameter `blocks` has a list for
+   each batch index, head and block of queries. */
+static const struct expr *listed_blocks(struct builder *x, const struct mask *o)
+{
+    static const char name[] = "blocks";
+    const int v = graph_find(x->g, name);
+    if (v < 0)
+        graph_ids(x->g, name, 5,
+                  (int[]){x->b, x->kv, x->member, module_axis(x->m, "blocks", SIZE_QUERY_BLOCKS, o->block),
+                          module_axis(x->m, "listed", SIZE_CONSTANT, o->count)});
+    else if (x->m->axis[x->g->value[v].axes[3]].extent != o->block ||
+             x->m->axis[x->g->value[v].axes[4]].extent != o->count)
+        diagnostics_error(x->diagnostics, o->at,
+                          "all masks 'blocks' read one parameter, so they need the same 'block' and 'count'");
+    if (++x->drawn == MAX_DRAWN + 1)
+        diagnostics_error(x->diagnostics, o->at, "there are more than %d 'random' and 'blocks' masks", MAX_DRAWN);
+    const struct expr *const size = build_integer(x, o->block),
+                             *const lists_of_head = build_divide(
+                                 x, build_add(x, build_size_of(x, x->i), build_integer(x, o->block - 1)), size),
+                             *const heads = build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member)),
+                             *const head = build_add(x, build_mul(x, build_index_of(x, x->b), heads), build_head(x));
+    return expr_drawn(x->m, build_block_number(x, build_index_of(x, x->i), o->block),
+                      build_block_number(x, build_index_of(x, x->j), o->block), build_mul(x, head, lists_of_head),
+                      (struct draw){.name = name, .count = o->count});
 }
 
 const struct expr *build_mask(struct builder *x, const struct mask *o)
@@ -102,6 +141,8 @@ const struct expr *build_mask(struct builder *x, const struct mask *o)
     case MASK_GLOBAL: return global(x, o, i, j);
     case MASK_RANDOM: return random_blocks(x, o, i, j);
     case MASK_DOCUMENT: return build_op2(x, EXPR_EQ, document_of(x, i), document_of(x, j));
+    case MASK_LENGTHS: return build_op2(x, EXPR_LT, j, length_of(x));
+    case MASK_BLOCKS: return listed_blocks(x, o);
     case MASK_EXPR: return build_condition(x, o->expr);
     case MASK_ANY:
     case MASK_ALL:

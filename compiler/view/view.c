@@ -55,7 +55,9 @@ static void print(const struct graph *g, const struct value *v, const struct exp
             if (k) text_add(out, ", ");
             print(g, v, e->arg[k], false, out);
         }
-        if (e->draw)
+        if (e->draw && e->draw->name)
+            text_add(out, "; %s", e->draw->name);
+        else if (e->draw)
             text_add(out, "%s; %lld, seed %llu", e->draw->upto ? " up to" : "", (long long)e->draw->count,
                      (unsigned long long)e->draw->seed);
         text_add(out, ")");

@@ -66,6 +66,8 @@ set -g __attnc_keys \
     'mask=global' \
     'mask=random' \
     'mask=document' \
+    'mask=lengths' \
+    'mask=blocks' \
     'mask.window.left=' \
     'mask.window.right=' \
     'mask.window.dilation=' \
@@ -80,6 +82,8 @@ set -g __attnc_keys \
     'mask.random.seed=' \
     'mask.random.causal=true' \
     'mask.random.causal=false' \
+    'mask.blocks.block=' \
+    'mask.blocks.count=' \
     'mask.expr=' \
     'mask.any=' \
     'mask.all=' \

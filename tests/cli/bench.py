@@ -11,7 +11,7 @@ import subprocess
 import time
 import xml.etree.ElementTree
 
-from cases import AFFINE, DENSE, DOCUMENTS, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
+from cases import AFFINE, DENSE, DOCUMENTS, LENGTHS, LISTS, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import Failure, check
 
 QUICK = ('--time', '0', '--quiet')   # one call of each
@@ -268,6 +268,16 @@ def documents(place):
               str(top))
         check(': %d consecutive positions' % length in bench(place, 'documents.yaml', '--lengths', '50', *words).stdout,
               'the table does not say what ids there were')
+
+
+@case
+def assumed_integers(place):
+    """Half of the keys are padding; two of 25 blocks of two keys are listed."""
+    for name, text, pairs, word in (('padded', LENGTHS, 50 * 25, 'padding'), ('lists', LISTS, 50 * 4, 'Lists of blocks')):
+        place.write(name + '.yaml', text)
+        top = json.loads(bench(place, name + '.yaml', '--lengths', '50', '--json').stdout)
+        check('document' not in top and top['results'][0]['pairs'] == pairs, str(top))
+        check(word in bench(place, name + '.yaml', '--lengths', '50').stdout, 'the table does not say what is assumed')
 
 
 @case

@@ -14,6 +14,8 @@ POLYNOMIAL = 'name: poly\nsimilarity: {polynomial: {degree: 4}}\nshape: {head_di
 AFFINE = 'name: affine\nprepare: [{layernorm: {affine: true}}]\nsimilarity: softmax\nshape: {head_dim: 8}\n'
 DENSE = 'name: dense\nsimilarity: {softmax: {bias: dense}}\nshape: {head_dim: 8}\n'
 DOCUMENTS = 'name: documents\nsimilarity: softmax\nmask: document\nshape: {head_dim: 8}\n'
+LENGTHS = 'name: padded\nsimilarity: softmax\nmask: lengths\nshape: {head_dim: 8}\n'
+LISTS = 'name: lists\nsimilarity: softmax\nmask: {blocks: {block: 2, count: 2}}\nshape: {head_dim: 8}\n'
 PACKED = ('name: packed\nsimilarity: {linear: {features: relu}}\nmask: {all: [causal, document]}\nalgorithm: linear\n'
           'shape: {head_dim: 8}\n')
 SKETCH = 'name: sketch\nsimilarity: {polysketch: {degree: 4, sketch: 4}}\nmask: causal\nshape: {head_dim: 8}\n'

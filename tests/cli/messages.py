@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from cases import AFFINE, DENSE, DOCUMENTS, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
+from cases import AFFINE, DENSE, DOCUMENTS, LENGTHS, LISTS, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import check
 
 # quiet: without the line that depends on whether the kernel was compiled before
@@ -123,6 +123,12 @@ ARRAYS = {
                            ['in/document.npy', r'\[1, 4\]', r'\[1, 5\]']),
     'ids_of_wrong_rank': (DOCUMENTS, array('document', zeros(5, dtype=np.int32)), 1,
                           ['in/document.npy', r'\[5\]', r'\[1, 5\]']),
+    'missing_lengths': (LENGTHS, lambda p: None, 1, ['in/lengths.npy', r'\[1\]']),
+    'lengths_of_wrong_rank': (LENGTHS, array('lengths', zeros(1, 5, dtype=np.int32)), 1,
+                              ['in/lengths.npy', r'\[1, 5\]', r'\[1\]']),
+    'missing_lists': (LISTS, lambda p: None, 1, ['in/blocks.npy', r'\[1, 2, 3, 2\]']),
+    'lists_of_wrong_shape': (LISTS, array('blocks', zeros(1, 2, 5, 2, dtype=np.int32)), 1,
+                             ['in/blocks.npy', r'\[1, 2, 5, 2\]', r'\[1, 2, 3, 2\]', 'q.npy has 5 queries']),
     'ids_that_are_no_integers': (DOCUMENTS, array('document', zeros(1, 5)), 1, ['in/document.npy', 'f4']),
     'ids_out_of_range': (DOCUMENTS, array('document', np.array([[1, 2, 3, 2 ** 31, 5]])), 1,
                          ['in/document.npy', 'range|int32|i32']),

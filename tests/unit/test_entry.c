@@ -208,6 +208,14 @@ static void ids_in_order(void)
     CU_ASSERT(all.min == 0 && all.max == 3 && before.min == INT64_MIN && before.max == 1 && none.max == INT64_MIN);
     memset(ids, 0, sizeof ids);
 }
+
+/* Rows 1 and 2 of three integers each, and row 3 without elements in the range. */
+static void listed(void)
+{
+    const int32_t list[] = {5, 5, 5, -1, 2, 9, 4, 3, -1, 8, 8, -2};
+    CU_ASSERT(any_id(list, 3, 1, 2, 2, 3) && any_id(list, 3, 1, 3, 3, 5) && !any_id(list, 3, 1, 3, 5, 9));
+    CU_ASSERT(!any_id(list, 3, 3, 4, 0, 8) && any_id(list, 3, 3, 4, 8, 9) && !any_id(list, 3, 2, 2, -9, 99));
+}
 #endif
 
 #if BF16 || F16
@@ -234,7 +242,7 @@ int main(void)
         {"entry/each_task_once", each_task_once},     {"entry/errors", errors},
         {"entry/workspace_serves", workspace_serves},
 #if IDS
-        {"entry/ids_in_order", ids_in_order},
+        {"entry/ids_in_order", ids_in_order},         {"entry/listed", listed},
 #endif
 #if BF16 || F16
         {"entry/sixteen_bits", sixteen_bits},

@@ -316,6 +316,35 @@ static void test_union(void)
     }
 }
 
+/* Lists of the caller, with repetitions and negative numbers. */
+static void test_listed(void)
+{
+    enum { ROWS = 3, COUNT = 5 };
+    for (int n = 0; n < 100; n++) {
+        int32_t number[ROWS * COUNT];
+        int64_t list[ROWS * (COUNT + 1)];
+        double data[ROWS * COUNT];
+        for (int k = 0; k < ROWS * COUNT; k++) data[k] = number[k] = (int32_t)below(9) - 2;
+        struct ids ids = {0};
+        ids_add(&ids, "blocks", data, ROWS, COUNT);
+        const struct draw draw = {.name = "blocks", .count = COUNT};
+        struct attn_draw lists = {.count = COUNT, .first = 1, .last = 2, .list = list};
+        attn_draw_listed(&lists, number + COUNT);
+        for (int64_t a = 1; a < ROWS; a++) {
+            for (int64_t b = -3; b < 9; b++) {
+                CU_ASSERT_EQUAL(attn_drawn(&lists, a, b), draw_holds(&draw, &ids, a, b, 0));
+                CU_ASSERT_EQUAL(ids_any(&ids, "blocks", a, a + 1, b, b + 1) && b >= 0,
+                                draw_holds(&draw, &ids, a, b, 0));
+            }
+            const int64_t *const row = list + (a - 1) * (COUNT + 1);
+            for (int64_t k = 1; k < row[0]; k++) CU_ASSERT(row[k] < row[k + 1]);
+        }
+        CU_ASSERT(ids_read(&ids, "blocks", 1, COUNT + 3) == number[2 * COUNT - 1]);
+        CU_ASSERT(ids_read(&ids, "blocks", 1, -1) == INT64_MIN && !ids.outside);
+        CU_ASSERT(!draw_holds(&draw, &ids, ROWS, 0, 0) && ids.outside);
+    }
+}
+
 static void test_draw(void)
 {
     for (int n = 0; n < 300; n++) {
@@ -329,7 +358,7 @@ static void test_draw(void)
         for (int64_t a = lists.first; a <= lists.last; a++) {
             int64_t among = draw.upto ? a + 1 : lists.among, found = 0;
             for (int64_t b = -2; b < 120; b++) {
-                CU_ASSERT_EQUAL(attn_drawn(&lists, a, b), draw_holds(&draw, a, b, lists.among));
+                CU_ASSERT_EQUAL(attn_drawn(&lists, a, b), draw_holds(&draw, NULL, a, b, lists.among));
                 found += attn_drawn(&lists, a, b);
             }
             CU_ASSERT_EQUAL(found, among < 0 ? 0 : among < draw.count ? among : draw.count);
@@ -369,7 +398,7 @@ static void test_draw(void)
         for (int64_t b = 0, k = 0; b < known[n].among; b++) {
             bool wanted = k < 3 && known[n].drawn[k] == b;
             k += wanted;
-            CU_ASSERT_EQUAL(draw_holds(&known[n].draw, known[n].a, b, known[n].among), wanted);
+            CU_ASSERT_EQUAL(draw_holds(&known[n].draw, NULL, known[n].a, b, known[n].among), wanted);
         }
 }
 
@@ -378,6 +407,7 @@ int main(void)
     static const struct unit_test tests[] = {{"region/sound", test_sound},
                                              {"region/visits", test_visits},
                                              {"region/union", test_union},
-                                             {"region/draw", test_draw}};
+                                             {"region/draw", test_draw},
+                                             {"region/listed", test_listed}};
     return unit_tests_run("region", tests, sizeof tests / sizeof *tests);
 }

@@ -45,6 +45,18 @@ static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uin
     }
 }
 
+/* Fills an array of integers that are compared with positions of keys, or with numbers of blocks of keys if the array
+   has an axis of blocks. Some of the integers are outside. Every few sequences have all keys or none. */
+static void fill_bounds(double *data, int64_t n, const struct kernel_array *a, int64_t keys, uint64_t *state)
+{
+    for (int k = 0; k < a->rank; k++)
+        if (a->axis[k].block) keys = (keys - 1) / a->axis[k].block + 1;
+    for (int64_t x = 0; x < n; x++) {
+        const double draw = check_uniform(state), end = (double)keys + 2;
+        data[x] = draw < 0.1 ? -1 : draw < 0.2 ? end - 2 : floor((draw - 0.2) / 0.8 * (end + 1)) - 1;
+    }
+}
+
 /* Sets the values of a sample, `count` elements, that are the first elements of its keys. */
 static void take_values(struct sample *s, int64_t count, const struct value *v, const struct module *m,
                         struct arena *arena)
@@ -81,7 +93,9 @@ static void fill(struct sample *s, const struct unit *p, const struct problem_si
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
             data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->dtype : DTYPE_F32);
         }
-        if (array->dtype == DTYPE_I32)
+        if (array->dtype == DTYPE_I32 && !array_has_size(array, ARRAY_SIZE_N_K))
+            fill_bounds(data, n, array, size->n_k, state);
+        else if (array->dtype == DTYPE_I32)
             fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size),
                      sorted, state);
         s->array[s->tensors] = array;

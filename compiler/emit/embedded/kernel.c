@@ -192,7 +192,7 @@ INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN
 }
 
 #endif
-#if IDS
+#if INTEGERS
 /* The minimum and maximum of the ids in a range of positions. A position before 0 has the id INT64_MIN. */
 struct ids {
     int64_t min, max;
@@ -212,6 +212,16 @@ INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = min(x, n - 1);
     return x < 0 ? INT64_MIN : id[x];
+}
+
+#endif
+#if LISTS
+/* Returns whether an element of the rows from … to - 1, of n elements each, is low or more, but below end. */
+INLINE int any_id(const int32_t *id, int64_t n, int64_t from, int64_t to, int64_t low, int64_t end)
+{
+    int any = 0;
+    for (int64_t k = from * n; k < to * n; k++) any |= id[k] >= low && id[k] < end;
+    return any;
 }
 
 #endif

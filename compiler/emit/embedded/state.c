@@ -578,9 +578,9 @@ RESULTS_OF_SEQUENCES
 #if CARRIED
     call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
 #endif
-#if IDS
+#if INTEGERS_OF_SEQUENCES
     struct SPEC_params params = *call.params;
-    params.IDS_PARAM += b * call.p.capacity;
+INTEGERS_FROM_SEQUENCE
     call.params = &params;
 #endif
 #if UNCOPIED

@@ -251,6 +251,13 @@ class _Array:
         return [tensor.strides[axis] for axis in range(tensor.ndim)] if tensor.strides else None
 
 
+def size_of(word: str, sizes: dict[str, int], otherwise: int | None = None) -> int | None:
+    """The size that a word in a shape names: "n_q", or "n_q/64", the number of blocks of 64 queries, rounded up."""
+    name, _, block = word.partition("/")
+    size = sizes.get(name)
+    return otherwise if size is None else -(-size // int(block)) if block else size
+
+
 def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
             sizes: dict[str, int]) -> None:
     """Checks the dtype and shape of an array. A word in `shape` names a size, such as "n_q": its first use sets
@@ -259,12 +266,13 @@ def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[i
         raise TypeError(f"{name} is {array.dtype}; {kernel} takes {' or '.join(_OTHER_NAMES[dtype])}")
     fits = len(array.shape) == len(shape)
     for want, have in zip(shape, array.shape) if fits else ():
-        fits = fits and have == (sizes.get(want, have) if isinstance(want, str) else want)
+        fits = fits and have == (size_of(want, sizes, have) if isinstance(want, str) else want)
     if not fits:
-        known = ", ".join(f"{word} = {sizes[word]}" for word in shape if word in sizes)
+        names = dict.fromkeys(str(word).partition("/")[0] for word in shape)
+        known = ", ".join(f"{word} = {sizes[word]}" for word in names if word in sizes)
         wanted = ", ".join(map(str, shape))
         raise ValueError(f"{name} has shape {array.shape}; expected [{wanted}]{' with ' + known if known else ''}")
-    sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str))
+    sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str) and "/" not in want)
 
 
 def _strides(name: str, array: _Array, written: bool = False) -> _Strides:

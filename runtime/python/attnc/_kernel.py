@@ -31,7 +31,8 @@ class Parameter:
     name: its name in the spec language, such as "features.wq"
     keyword: its name as a keyword argument, such as "features_wq"
     dtype: "f32", "f64" or "i32"
-    shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q", "n_k"
+    shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q",
+        "n_k"; "n_q/64" is the number of blocks of 64 queries, rounded up
     from_seed: how it is generated from a seed, "normal" or "orthogonal"; None: it is not generated
     initial: the initial value of a learned parameter: "normal" (normal values / sqrt(first extent)), "zeros", "ones",
         "identity", or "exponential" (element k is 1 / k!); None: the caller gives its values with each call
@@ -229,7 +230,8 @@ class Kernel:
     def init(self, seed: int = 0, *, batch: int | None = None, heads: int | None = None, kv_heads: int | None = None,
              n_q: int | None = None, n_k: int | None = None) -> dict[str, Any]:
         """Initial values of the parameters: NumPy arrays by keyword, for passing to a call. Integer parameters, such as
-        the document of each key, and arrays that are not `learned: true` are data and not included.
+        the document of each key or the length of each sequence, and arrays that are not `learned: true` are data and not
+        included.
 
         seed: the seed of random parameters, with the same result as `attnc run --seed`, and of learned parameters
         batch, heads, kv_heads, n_q, n_k: sizes that the shapes of parameters depend on; kv_heads defaults to heads

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
+from ._call import size_of
 from ._compiler import CompilerError
 from ._kernel import Kernel
 
@@ -188,12 +189,14 @@ def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: 
     if str(array.dtype) != _DTYPES[dtype]:
         raise TypeError(f"{name} is {array.dtype}; {kernel.name} takes {_DTYPES[dtype]}")
     fits = len(array.shape) == len(shape) and all(
-        have == (sizes.get(want, have) if isinstance(want, str) else want) for want, have in zip(shape, array.shape))
+        have == (size_of(want, sizes, have) if isinstance(want, str) else want)
+        for want, have in zip(shape, array.shape))
     if not fits:
-        known = ", ".join(f"{word} = {sizes[word]}" for word in shape if isinstance(word, str) and word in sizes)
+        names = dict.fromkeys(str(word).partition("/")[0] for word in shape)
+        known = ", ".join(f"{word} = {sizes[word]}" for word in names if word in sizes)
         raise ValueError(f"{name} has shape {list(array.shape)}; expected [{', '.join(map(str, shape))}]"
                          f"{' with ' + known if known else ''}")
-    sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str))
+    sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str) and "/" not in want)
     if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer):
         platforms = {device.platform for device in array.devices()}
         if platforms != {"cpu"}:

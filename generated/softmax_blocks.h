@@ -1,0 +1,44 @@
+/* softmax_blocks.h, made by attnc 0.1.0: attnc softmax_blocks.yaml
+   causal softmax attention to 16 blocks of 64 keys that are listed for every block of 64 queries and head
+   Yuan et al., Native Sparse Attention (arXiv 2502.11089), the selected blocks; Jiang et al.,
+   MInference (arXiv 2407.02490), the block-sparse pattern
+   the parameter blocks [B, H, ceil(n_q / 64), 16] has the numbers of the blocks, -1 for none;
+   keys of other blocks are not read
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
+#ifndef ATTNC_softmax_blocks_H
+#define ATTNC_softmax_blocks_H
+
+#include <attnrt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct softmax_blocks_params {
+    const int32_t *blocks; /* [B, H, ceil(n_q / 64), 16] */
+};
+
+/* Returns the bytes of `storage` that softmax_blocks_params_init needs for the random arrays. */
+size_t softmax_blocks_params_size(void);
+/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
+   Returns 0 or a negative ATTN_E… */
+int softmax_blocks_params_init(struct softmax_blocks_params *params, uint64_t seed, void *storage);
+/* Returns the bytes of the workspace for a problem. It must be aligned to 64.
+   The number depends on problem->threads, not on the lengths. With threads = 0 the workspace serves one thread
+   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
+   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
+   can check it. Returns 0 for NULL. */
+size_t softmax_blocks_workspace(const struct attn_problem *problem);
+/* Computes out. Returns 0 or a negative ATTN_E… (see attn_strerror).
+   Allocates no memory. The result does not depend on the number of threads. */
+int softmax_blocks_forward(const struct attn_problem *problem, const struct softmax_blocks_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace);
+extern const struct attn_kernel softmax_blocks_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
