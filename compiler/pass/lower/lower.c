@@ -77,7 +77,7 @@ static void find_direction(struct lowering *x, const struct value *v)
     if (where->op == EXPR_AND) where = where->arg[1];
     if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->chunk)) return;
     x->after = true;
-    x->stream_last = position_in(where->arg[1]);
+    x->stream_last = expr_of_sequence(x->m, position_in(where->arg[1]));
 }
 
 /* Sets the stage of each value. Returns false after reporting an error if one loop over the keys is not enough. */
@@ -132,7 +132,7 @@ static bool classify(struct lowering *x)
             for (int s = 0; s < g->value[u].rank; s++)
                 if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
                     x->chunk_of = value->operand[k].sub[s];
-                    x->last = position_in(x->chunk_of);
+                    x->last = expr_of_sequence(x->m, position_in(x->chunk_of));
                 }
         }
     }

@@ -151,6 +151,8 @@ const struct expr *lower_chunk_number(const struct lowering *x, const struct exp
    no key belong to chunk 0. */
 void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,
                        const struct expr **to);
+/* Whether integers of the sequence, such as its length, say which keys no query sees. Chunks of such keys are empty. */
+bool lower_has_padding(const struct lowering *x);
 /* Makes the loops over outer axes and, inside them, the loop over the tiles of keys `from` to `to` - 1. Returns the
    innermost loop. If there is no stream, this is the innermost loop over outer axes. */
 struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to);

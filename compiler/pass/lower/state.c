@@ -1,6 +1,7 @@
 /* Lowers states. The loops made here sum the keys of each chunk into its slot, and fold the slots of a window in order.
    If queries read the state before their chunk, the fold also stores this state in the slot. */
 #include "lower.h"
+#include "../../analysis/analysis.h"
 
 #include <string.h>
 
@@ -350,13 +351,20 @@ void lower_states(struct lowering *x, struct stmt **at)
         const struct expr *where = x->lowered[v].stage == STATE ? x->g->value[v].where : NULL;
         if (!where || where == seen || x->rows >= 0) continue;
         seen = where;
-        if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) ||
-            expr_has(where->arg[1], EXPR_INDEX)) {
+        const struct expr *const bound = where->op == EXPR_LT ? expr_of_sequence(x->m, where->arg[1]) : NULL;
+        if (!bound || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) || expr_has(bound, EXPR_INDEX)) {
             diagnostics_error(x->c->diagnostics, (struct position){0, 0},
                               "a state over this region is not compiled yet");
             return;
         }
-        to = expr_make(x->m, EXPR_MIN, to, where->arg[1], NULL);
+        to = expr_make(x->m, EXPR_MIN, to, bound, NULL);
+    }
+    if (lower_has_padding(x)) { /* keys that the last query does not see are padding */
+        const struct expr *const one = expr_int(x->m, 1),
+                                 *const all = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->lane), one, NULL),
+                                 *const seen_last = expr_replace(x->m, x->last, expr_leaf(x->m, EXPR_INDEX, x->lane),
+                                                                 all);
+        to = expr_make(x->m, EXPR_MIN, to, expr_make(x->m, EXPR_ADD, seen_last, one, NULL), NULL);
     }
     struct stmt **in_window = &window->body, *keys = lower_loop_over(x, &in_window, x->chunk, first, last, 1);
     keys->parallel = true;

@@ -231,6 +231,11 @@ int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stm
     return compensation + 1;
 }
 
+bool lower_has_padding(const struct lowering *x)
+{
+    return x->prefix && !x->after && x->last && expr_reads_ids(x->last);
+}
+
 int64_t lower_tiles_of_chunk(const struct lowering *x)
 {
     return (x->m->axis[x->chunk].extent + x->c->tiling.tile_k - 1) / x->c->tiling.tile_k;

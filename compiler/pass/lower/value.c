@@ -70,8 +70,8 @@ static struct sum describe_sum(struct lowering *x, int number)
         s.axes[0] = s.axes[1];
         s.axes[1] = first;
     }
-    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after; /* an empty chunk (x->after) would
-                                                                                       not be set */
+    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after &&
+                 !lower_has_padding(x); /* an empty chunk (x->after, padding) would not be set */
     s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
                    (s.streamed && x->stream >= 0 && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
     s.begin = s.of_slice || s.over_outer ? &x->open : &x->before;

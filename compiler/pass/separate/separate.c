@@ -181,6 +181,19 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
     return true;
 }
 
+/* Whether the condition says that the key is in the same block of `length` keys as `position`. */
+static bool says_same_block(const struct separation *x, const struct expr *condition, const struct expr *position,
+                            int64_t length)
+{
+    const struct expr *const size = expr_int(x->m, length),
+                             *const of[2] = {position, expr_leaf(x->m, EXPR_INDEX, x->stream)}, *number[2];
+    for (int k = 0; k < 2; k++)
+        number[k] = separate_make(
+            x, EXPR_DIV, separate_make(x, EXPR_SUB, of[k], separate_make(x, EXPR_FLOORMOD, of[k], size)), size);
+    return condition == separate_make(x, EXPR_EQ, number[0], number[1]) ||
+           condition == separate_make(x, EXPR_EQ, number[1], number[0]);
+}
+
 /* Fills in the plan. Returns false if features cannot replace the weight; x->c->reason is then the reason. */
 static bool make_plan(struct separation *x, struct plan *plan)
 {
@@ -198,15 +211,13 @@ static bool make_plan(struct separation *x, struct plan *plan)
     x->decays = 0;
     plan->near = far;
     if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* "same chunk ? near : far", such as 'local: exact' */
-        const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2],
-                          *position[2] = {plan->last, j};
-        for (int k = 0; k < 2; k++)
-            number[k] = separate_make(
-                x, EXPR_DIV,
-                separate_make(x, EXPR_SUB, position[k], separate_make(x, EXPR_FLOORMOD, position[k], size)), size);
-        if (far->arg[0] == separate_make(x, EXPR_EQ, number[0], number[1]) ||
-            far->arg[0] == separate_make(x, EXPR_EQ, number[1], number[0])) {
-            if (plan->ahead < 0) plan->near = far->arg[1];
+        const struct expr *const own = separate_query_position(x);
+        const bool in_chunk = says_same_block(x, far->arg[0], plan->last, plan->chunk),
+                   in_block = !in_chunk && says_same_block(x, far->arg[0], own, plan->chunk) &&
+                              separate_not_ahead(x, plan->last,
+                                                 own); /* the query's block is its chunk or a later one */
+        if (in_chunk || in_block) {
+            if (plan->ahead < 0 && in_chunk) plan->near = far->arg[1];
             far = far->arg[2];
         } else if (!carried)
             return false;

@@ -34,6 +34,14 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
     return known_difference(x->m, query, last, &distance) && distance >= 0;
 }
 
+/* Whether e is the same for all queries of a sequence. It may read an integer of the sequence, such as its length. */
+static bool same_for_all(const struct separation *x, const struct expr *e)
+{
+    for (int a = 0; a < x->m->axes; a++)
+        if (expr_axes(e) >> a & 1 && x->m->axis[a].source != SIZE_BATCH) return false;
+    return true;
+}
+
 /* Returns the last key that a query sees, as an expression over the index of the query. The query must see all keys up
    to this key, and later queries must see at least as many keys. Otherwise returns NULL. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
@@ -50,8 +58,8 @@ static const struct expr *last_key(const struct separation *x, const struct expr
                       *e = last;
     if (last->type == TYPE_REAL) return NULL;
     while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
-    bool of_query = e == own || (e->op == EXPR_ADD && e->arg[0] == own && !expr_has(e->arg[1], EXPR_INDEX));
-    return of_query || !expr_has(e, EXPR_INDEX) ? last : NULL;
+    bool of_query = e == own || (e->op == EXPR_ADD && e->arg[0] == own && same_for_all(x, e->arg[1]));
+    return of_query || same_for_all(x, e) ? last : NULL;
 }
 
 /* Whether e is the number of the block that contains `position`, with blocks of *of keys: (position - position mod *of)
@@ -128,7 +136,7 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
     const struct expr *found = last_key(x, *where), *j = expr_leaf(x->m, EXPR_INDEX, x->stream),
                       *one = expr_int(x->m, 1);
     if (!found) return false;
-    bool all_alike = !expr_has(found, EXPR_INDEX);
+    bool all_alike = same_for_all(x, found);
     *where = all_alike ? separate_make(x, EXPR_LT, j, separate_make(x, EXPR_ADD, found, one))
                        : separate_make(x, EXPR_LE, j, found);
     int64_t distance;
