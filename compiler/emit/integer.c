@@ -166,6 +166,8 @@ static const char *id_text(struct emitter *x, const struct expr *e)
     const struct array *const a = integers_of(x, e);
     const char *array = emit_ids_of_sequence(x, e), *at = emit_integer_text(x, e->arg[1], false);
     const bool index = e->arg[1]->op == EXPR_INDEX || e->arg[1]->op == EXPR_LO;
+    if (index && x->task_axis[e->arg[1]->integer] && x->m->axis[e->arg[1]->integer].source == SIZE_BATCH)
+        at = x->m->axis[e->arg[1]->integer].name; /* extend moves the pointer to the first of its sequences */
     if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
         const char *name = emit_name(arena, e->name), *offset = row_offset(x, e);
         return offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at) : arena_printf(arena, "%s[%s]", name, at);

@@ -96,6 +96,11 @@ OWN = {
                      'arrays': {'sink': {'shape': ['H'], 'learned': True}}, 'shape': {'head_dim': 8}},
     'sink_linear': {'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'mask': 'causal',
                     'normalize': {'sink': 'i * 0.03 - h'}, 'algorithm': 'linear', 'shape': {'head_dim': 8}},
+    'padded': {'similarity': 'softmax', 'mask': {'all': ['causal', 'lengths']}, 'shape': {'head_dim': 8}},
+    'padded_ring': {'prepare': ['rope'], 'similarity': {'softmax': {'bias': 'alibi'}}, 'dtype': 'bf16',
+                    'mask': {'all': [{'window': {'left': 30}}, 'lengths']}, 'shape': {'head_dim': 16, 'value_dim': 24}},
+    'padded_carried': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 16, 'algorithm': 'linear',
+                       'mask': {'all': ['causal', 'lengths']}, 'shape': {'head_dim': 8, 'value_dim': 24}},
     # keys that are stored prepared: all of them, the first and the last ones, read by either form
     'prepared_rmsnorm': {'prepare': [{'rmsnorm': {'affine': True}}, {'rope': {'first': 2, 'dims': 4}}],
                          'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 8}},
@@ -649,7 +654,7 @@ def main():
     for name in 'ring', 'ring_blocks', 'sinks', 'drawn', 'carried_f64', 'prepared_halves', 'values', 'values_prepared':
         suite.case('remembers/' + name, remembers, suite, name)
     suite.case('damaged', damaged, suite)
-    for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried':
+    for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried', 'padded':
         suite.case('silent/' + name, silent, suite, name)
     for name in 'ring', 'carried_rope', 'recent', 'carried_documents', 'sinks', 'prepared_halves', 'sinks_rope', \
             'values', 'values_bf16':

@@ -109,7 +109,7 @@ def weight(rng):
 
 
 def mask(rng, depth):
-    kind = rng.randrange(14 if depth > 0 else 10)
+    kind = rng.randrange(16 if depth > 0 else 12)
     if kind == 0: return 'none'
     if kind == 1: return 'causal'
     if kind == 2: return {'window': {'left': rng.randrange(20), 'right': rng.randrange(20),
@@ -123,7 +123,9 @@ def mask(rng, depth):
                                      'seed': rng.randrange(100)}} if rng.random() < 0.3 else 'causal'
     if kind == 9: return 'document'
     if kind < 9: return {'expr': truth(rng, rng.randrange(4))}
-    if kind == 10: return {'not': mask(rng, depth - 1)}
+    if kind == 10: return 'lengths'
+    if kind == 11: return {'blocks': {'block': 16, 'count': 3}}   # all masks of a spec read one parameter
+    if kind == 12: return {'not': mask(rng, depth - 1)}
     return {pick(rng, 'any', 'all'): [mask(rng, depth - 1) for _ in range(rng.randrange(1, 4))]}
 
 

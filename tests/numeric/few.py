@@ -64,6 +64,7 @@ SPECS = {
     'sketch': {'similarity': {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}}, 'block': 32,
                'mask': 'causal', 'shape': {'head_dim': 16}},
     'linformer': {'similarity': 'softmax', 'project': {'linformer': {'size': 24}}, 'shape': {'head_dim': 16}},
+    'padded': {'similarity': 'softmax', 'mask': {'all': ['causal', 'lengths']}, 'shape': {'head_dim': 16}},
     'documents': {'similarity': 'softmax', 'mask': {'all': ['causal', 'document']}, 'shape': {'head_dim': 16}},
     'blocks': {'similarity': 'softmax', 'mask': {'any': [{'block_window': {'block': 64, 'left': 1, 'right': 1}},
                                                          {'global': {'count': 70}},

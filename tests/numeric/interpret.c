@@ -26,7 +26,8 @@ static const struct loops *loops_of(struct arena *arena, const struct spec *spec
 
 static int one(const char *folder)
 {
-    static const char *const inputs[] = {"q", "k", "v"}, *const results[] = {"graph", "quadratic", "linear"};
+    static const char *const inputs[] = {"q", "k", "v"}, *const given[] = {"document", "lengths", "blocks"},
+                             *const results[] = {"graph", "quadratic", "linear"};
     struct arena *arena = arena_new();
     const char *file = arena_printf(arena, "%s/spec.yaml", folder), *wrong = NULL;
     size_t length = 0;
@@ -35,7 +36,7 @@ static int one(const char *folder)
     const struct spec *spec = text ? spec_read(arena, file, text, length, 0, NULL, d) : NULL;
     const struct graph *g = spec ? build_graph(arena, spec, d) : NULL;
     struct attn_array array[3] = {{.data = NULL}};
-    struct tensor tensor[4];
+    struct tensor tensor[6];
     int tensors = 3;
     int status = g ? 0 : 1;
     for (int k = 0; k < 3 && status == 0; k++) {
@@ -44,15 +45,17 @@ static int one(const char *folder)
             status = 1;
         tensor[k] = (struct tensor){inputs[k], array[k].data};
     }
-    struct attn_array ids = {.data = NULL};
-    double *as_numbers = NULL;
-    if (status == 0 &&
-        attn_npy_read(arena_printf(arena, "%s/document.npy", folder), ATTN_I32, &ids, message, sizeof message) == 0 &&
-        ids.rank == 2) {
-        int64_t count = ids.shape[0] * ids.shape[1];
-        as_numbers = arena_alloc(arena, (size_t)count * sizeof *as_numbers);
-        for (int64_t k = 0; k < count; k++) as_numbers[k] = ((const int32_t *)ids.data)[k];
-        tensor[tensors++] = (struct tensor){"document", as_numbers};
+    for (int n = 0; n < 3 && status == 0; n++) {
+        struct attn_array integers = {.data = NULL};
+        if (attn_npy_read(arena_printf(arena, "%s/%s.npy", folder, given[n]), ATTN_I32, &integers, message,
+                          sizeof message) != 0)
+            continue;
+        int64_t count = 1;
+        for (int k = 0; k < integers.rank; k++) count *= integers.shape[k];
+        double *const as_numbers = arena_alloc(arena, (size_t)(count + 1) * sizeof *as_numbers);
+        for (int64_t k = 0; k < count; k++) as_numbers[k] = ((const int32_t *)integers.data)[k];
+        tensor[tensors++] = (struct tensor){given[n], as_numbers};
+        attn_array_free(&integers);
     }
     const int64_t *q = array[0].shape, *kv = array[1].shape;
     for (int k = 0; k < 3 && status == 0; k++) {
@@ -71,7 +74,6 @@ static int one(const char *folder)
         free(out.data);
     }
     for (int k = 0; k < 3; k++) attn_array_free(&array[k]);
-    attn_array_free(&ids);
     if (diagnostics_flush(d, stderr, false) > 0) status = 1;
     arena_free(arena);
     return status;

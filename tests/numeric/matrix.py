@@ -44,6 +44,9 @@ SPECS = {
     'sum-plus': {'similarity': 'softmax', 'normalize': {'sum_plus': 1}, 'mask': 'causal', 'shape': {'head_dim': 32}},
     'sink': {'similarity': 'softmax', 'normalize': {'sink': 'h - i * 0.02'}, 'mask': 'causal',
              'emit': ['forward', 'backward', 'statistics'], 'shape': {'head_dim': 32}},
+    'padded': {'similarity': 'softmax', 'mask': 'lengths', 'shape': {'head_dim': 32}},
+    'padded_window': {'similarity': 'softmax', 'mask': {'all': [{'window': {'left': 100, 'right': 30}}, 'lengths']}, 'shape': {'head_dim': 32}},
+    'lists': {'similarity': 'softmax', 'mask': {'blocks': {'block': 64, 'count': 3}}, 'shape': {'head_dim': 32}},
     'documents': {'similarity': 'softmax', 'mask': {'all': ['causal', 'document']}, 'shape': {'head_dim': 32}},
     'blocks': {'similarity': 'softmax', 'mask': {'any': [{'block_window': {'block': 64, 'left': 1, 'right': 1}},
                                                          {'global': {'count': 70}},
@@ -105,10 +108,10 @@ SHAPES = [(1, 70, 65, 1, 1), (17, 17, 2, 2, 1), (31, 33, 2, 1, 2), (33, 127, 2, 
 # batch, heads, key/value heads, queries, keys
 BACKWARD_SHAPES = [(1, 2, 1, 65, 129), (2, 2, 2, 63, 33), (1, 1, 1, 1, 1), (1, 4, 2, 31, 15), (1, 1, 1, 129, 64),
                    (1, 1, 1, 17, 16)]
-GRADIENTS = ['causal', 'one', 'eight', 'odd', 'wide', 'alibi', 'documents', 'blocks', 'dilated', 'heads', 'polynomial',
+GRADIENTS = ['causal', 'one', 'eight', 'odd', 'wide', 'alibi', 'documents', 'padded', 'lists', 'blocks', 'dilated', 'heads', 'polynomial',
              'rope', 'sum-plus', 'norm', 'cosine', 'short', 'dropout', 'dropout-window']
 # dq in separate loops, or from keys that were prepared in f32
-APART = {'blocks', 'heads', 'rope', 'dilated', 'norm', 'cosine'}
+APART = {'blocks', 'lists', 'heads', 'rope', 'dilated', 'norm', 'cosine'}
 SHORT = {'alibi', 'dense', 'blocks', 'heads', 'scale', 'prefix', 'rope'}  # definitions.py is slow for these
 
 

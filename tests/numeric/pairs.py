@@ -71,6 +71,10 @@ MASK = {
     'random_back': {'all': ['causal', {'random': {'block': 8, 'count': 2, 'causal': True}}]},
     'document': 'document', 'documents_back': {'all': ['causal', 'document']},
     'no_document': {'any': [{'not': 'document'}, {'window': {'left': 2}}]},
+    'lengths': 'lengths', 'lengths_back': {'all': ['causal', 'lengths']},
+    'padded_window': {'all': [{'window': {'left': 12, 'right': 6}}, 'lengths']},
+    'lists': {'blocks': {'block': 16, 'count': 2}},
+    'lists_causal': {'all': ['causal', {'any': [{'blocks': {'block': 8, 'count': 3}}, {'window': {'left': 4}}]}]},
     'of_heads': {'expr': '(i + h) % 3 != j % 2'}, 'of_heads_back': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
     'of_batch': {'expr': '(i + b) % 3 != j % 2'}, 'of_batch_back': {'expr': 'j <= i && (b % 2 == 1 || i - j < 9 + g)'},
     'of_rows': {'expr': 'row % 3 != j % 2 && j < Nk - 1 - Nq / 9'},
@@ -102,13 +106,13 @@ SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths'
 OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # which have many features
 FORWARD = {'forward', 'backward', 'statistics', 'statistics_backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
-        'of_batch_back', 'roots_back', 'nothing'}
+        'of_batch_back', 'lengths_back', 'roots_back', 'nothing'}
 NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'named', 'multiplicative', 'additive',
                'custom_exponential', 'custom_positions', 'table', 'of_entries', 'of_tokens'}
 OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
-CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back'}
-CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back'}   # masks under which either form can be faster
+CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}
+CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}   # masks under which either form can be faster
 # Rules: (factors, function that is true if attnc accepts these choices).
 RULES = [
     (('dropout', 'form'), lambda dropout, form: dropout == 'kept' or form in ONE_FORM),

@@ -151,6 +151,24 @@ DOCUMENTS += [({'all': ['causal', 'document']}, {'linear': {'features': 'elu_plu
                {'block': 16}),
               ({'all': ['causal', 'document']}, {'custom': {'weight': '(1 + s) * (1 + s) * pow(0.96, i - j)'}},
                'many', {'block': 16})]
+# also lengths of sequences, and lists of blocks
+DOCUMENTS += [('lengths', 'softmax', 'sorted'), ({'all': ['causal', 'lengths']}, {'softmax': {'cap': 3.0}}, 'sorted'),
+             ({'all': [{'window': {'left': 60, 'right': 21, 'dilation': 3}}, 'lengths']}, 'softmax', 'sorted'),
+             ({'any': [{'all': ['document', {'not': 'lengths'}]}, {'window': {'left': 9}}]}, {'polynomial': {'degree': 2}},
+              'mixed'),
+             ({'blocks': {'block': 32, 'count': 3}}, 'softmax', 'sorted'),
+             ({'all': ['causal', {'any': [{'blocks': {'block': 16, 'count': 2}}, {'window': {'left': 9}}]}]}, 'softmax',
+              'sorted'),
+             ({'all': ['lengths', {'blocks': {'block': 64, 'count': 1}}]}, {'linear': {'features': 'elu_plus_one'}}, 'sorted'),
+             ({'any': [{'all': ['lengths', {'not': {'blocks': {'block': 12, 'count': 4}}}]}, {'random': {'block': 16, 'count': 1}}]},
+              {'softmax': {'bias': 'alibi'}}, 'sorted')]
+DOCUMENTS += [('lengths', {'linear': {'features': 'taylor1'}}, 'sorted', {}),
+              ({'all': ['lengths', 'causal']}, {'linear': {'features': 'elu_plus_one'}}, 'sorted', {'block': 16}),
+              ({'all': ['lengths', 'causal']}, {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}}, 'sorted',
+               {'block': 40}),
+              ({'all': ['causal', 'lengths', 'document']}, {'polynomial': {'degree': 2, 'alpha': 1}}, 'many', {'block': 24}),
+              ({'all': [{'any': ['causal', {'prefix': {'length': 70}}]}, 'lengths']}, {'linear': {'features': 'relu'}},
+               'sorted', {})]
 UNDER_UNIONS = ['softmax', {'linear': {'features': 'elu_plus_one'}}, {'softmax': {'cap': 3.0}},
                 {'polynomial': {'degree': 2}}, {'linear': {'features': 'hedgehog'}}]
 

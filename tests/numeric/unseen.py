@@ -33,6 +33,8 @@ MASKS = {
     'random': {'random': {'block': 16, 'count': 3, 'seed': 4}},
     'random_causal': {'any': [{'random': {'block': 8, 'count': 2, 'causal': True}}, {'global': {'count': 1}}]},
     'document': 'document',
+    'padded': {'all': ['causal', 'lengths']},
+    'lists': {'blocks': {'block': 16, 'count': 2}},
     'own_document': {'all': ['causal', 'document']},
     'expr': {'expr': 'j <= i && (i - j < 20 || j % 7 == h)'},
     'heads': {'expr': 'j <= i && (h == 1 || i - j < 20)'},
@@ -52,7 +54,7 @@ SIMILARITIES = {
 # Forms with a state: (similarity, mask, more).
 CARRIED = [
     ('elu', 'causal', {'block': 16}), ('elu', 'prefix', {}), ('elu', 'prefix_lm', {'block': 16}),
-    ('elu', 'own_document', {'block': 32}),
+    ('elu', 'own_document', {'block': 32}), ('elu', 'padded', {'block': 16}), ('local', 'padded', {'block': 24}),
     ('sketch', 'causal', {'block': 40}), ('local', 'causal', {'block': 24}), ('local', 'own_document', {'block': 24}),
     ('local', 'blocks', {'block': 24}),
     ('favor', 'causal', {'block': 32}), ('favor', 'blocks', {}), ('hedgehog', 'causal', {'block': 24}),

@@ -73,12 +73,18 @@ def values_are_keys(folder):
 def kernels_give_what_definitions_say(folder):
     q, k, v = arrays(n=37, m=41, D=16)
     for name in ('softmax_causal', 'sliding_window', 'softmax_bias', 'linear_elu', 'polynomial_p4', 'hedgehog',
-                 'polysketch_r32_local', 'packed_documents', 'luong', 'bahdanau', 'qk_norm'):
+                 'polysketch_r32_local', 'packed_documents', 'softmax_padding', 'softmax_blocks', 'luong', 'bahdanau', 'qk_norm'):
         settings = {'shape.head_dim': 16, 'shape.value_dim': 16}
         made = attnc.kernel(name, set=settings)
         given = made.init(3, batch=2, heads=4, kv_heads=2, n_q=37, n_k=41)
         if name == 'packed_documents':
             given['document'] = np.sort(np.random.default_rng(1).integers(0, 4, (2, 41)), axis=1).astype('int32')
+        if name == 'softmax_padding':
+            given['lengths'] = np.array([41, 0], 'int32')
+        if name == 'softmax_blocks':
+            given['blocks'] = np.random.default_rng(1).integers(-1, 3, (2, 4, 1, 16)).astype('int32')
+            refuses(lambda: made(q, k, v, blocks=given['blocks'].repeat(2, 2)), ValueError,
+                    'blocks has shape [2, 4, 2, 16]; expected [B, H, n_q/64, 16] with B = 2, H = 4, n_q = 37')
         out = made(q, k, v, **given)
         spec = definitions.yaml.load(made.spec, definitions.Loader)
         spec['shape'] = {'head_dim': 16, 'value_dim': 16}
