@@ -18,14 +18,15 @@ _attnc_keys=(
     similarity.linear.features.favor_trig.seed= similarity.linear.features.favor_relu.count= similarity.linear.features.favor_relu.orthogonal=true
     similarity.linear.features.favor_relu.orthogonal=false similarity.linear.features.favor_relu.seed= similarity.linear.features.favor_relu.eps=
     similarity.custom.weight= block= mask=none mask=causal mask=window mask=block_window mask=prefix mask=global mask=random mask=document
-    mask.window.left= mask.window.right= mask.window.dilation= mask.block_window.block= mask.block_window.left= mask.block_window.right=
-    mask.prefix.length= mask.global.count= mask.global.tokens= mask.random.block= mask.random.count= mask.random.seed= mask.random.causal=true
-    mask.random.causal=false mask.expr= mask.any= mask.all= mask.not= normalize=sum normalize=none normalize.sum_plus= normalize.sink= dropout= seed=
-    project=linformer project.linformer.size= shape.head_dim= shape.value_dim= shape.values=given shape.values=keys shape.max_length= dtype=f32
-    dtype=bf16 dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic algorithm=linear emit= arrays= schedule.tile_q= schedule.tile_k=
-    schedule.chunk= schedule.part= schedule.rows= schedule.vectors= schedule.unroll= schedule.crossover= schedule.together= schedule.units=
-    schedule.backward.tile_q= schedule.backward.tile_k= schedule.backward.chunk= schedule.backward.part= schedule.backward.rows=
-    schedule.backward.vectors= schedule.backward.unroll= schedule.backward.units= schedule.backward.sweep=)
+    mask=lengths mask=blocks mask.window.left= mask.window.right= mask.window.dilation= mask.block_window.block= mask.block_window.left=
+    mask.block_window.right= mask.prefix.length= mask.global.count= mask.global.tokens= mask.random.block= mask.random.count= mask.random.seed=
+    mask.random.causal=true mask.random.causal=false mask.blocks.block= mask.blocks.count= mask.expr= mask.any= mask.all= mask.not= normalize=sum
+    normalize=none normalize.sum_plus= normalize.sink= dropout= seed= project=linformer project.linformer.size= shape.head_dim= shape.value_dim=
+    shape.values=given shape.values=keys shape.max_length= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic
+    algorithm=linear emit= arrays= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows= schedule.vectors= schedule.unroll=
+    schedule.crossover= schedule.together= schedule.units= schedule.backward.tile_q= schedule.backward.tile_k= schedule.backward.chunk=
+    schedule.backward.part= schedule.backward.rows= schedule.backward.vectors= schedule.backward.unroll= schedule.backward.units=
+    schedule.backward.sweep=)
 
 # Offers the words that begin with $cur; bash splits words at an =.
 _attnc_offer()
