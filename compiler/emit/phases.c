@@ -39,7 +39,7 @@ static struct phase phase(struct emitter *x, const struct chain *heads, const st
     x->out = body;
     emit_statements(x, iterations.body);
     text_add(out, "/* %s */\n", says);
-    if (x->c->program.few || !program_is_forward(&x->c->program))
+    if (x->c->program.few || x->c->program.by_heads || !program_is_forward(&x->c->program))
         name = arena_printf(x->m->arena, "%s_%s", emit_form(x->c), name);
     const char *function_name = emit_function(x->c, name);
     task_function(x, heads, &iterations,

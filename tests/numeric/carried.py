@@ -25,7 +25,7 @@ WEIGHTS = {
     'hedgehog': [{'linear': {'features': 'hedgehog'}}],
 }
 # features that grow with their powers
-MOST_HEAD_DIM = {'polynomial': 8, 'polynomial_high': 4, 'square': 4, 'square_param': 8}
+MOST_HEAD_DIM = {'polynomial': 8, 'polynomial_high': 4, 'square': 3, 'square_param': 8}
 # local: exact inside blocks
 PLACES = {'causal': {'mask': 'causal'}, 'none': {'mask': 'none'}, 'local': {'mask': 'causal'}}
 NORMALIZE = {'sum': 'sum', 'plus_half': {'sum_plus': 0.5}, 'unnormalized': 'none', 'sink': {'sink': '1 - h * 0.5'}}

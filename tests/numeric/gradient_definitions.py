@@ -18,7 +18,7 @@ definitions.np = np                      # the same formulas, on values that rec
 for f in ('exp', 'log', 'tanh', 'sqrt', 'cos', 'sin', 'log1p', 'expm1'): definitions.FUNCTIONS[f] = getattr(np, f)
 definitions.FUNCTIONS['erf'] = primitive(definitions.FUNCTIONS['erf'])
 defvjp(definitions.FUNCTIONS['erf'], lambda value, x: lambda g: g * 2 / math.sqrt(math.pi) * np.exp(-x * x))
-definitions.FUNCTIONS.update(clamp=np.clip, fabs=np.abs, fmin=np.minimum, fmax=np.maximum, floor=np.floor, pow=lambda a, b: np.power(a * 1.0, b))
+definitions.FUNCTIONS.update(clamp=lambda x, low, high: np.minimum(np.maximum(x, low), high), fabs=np.abs, fmin=np.minimum, fmax=np.maximum, floor=np.floor, pow=lambda a, b: np.power(a * 1.0, b))
 
 def gradients(spec, P, q, k, v, dout):
     real = [n for n in P if P[n].dtype.kind == 'f']

@@ -132,6 +132,9 @@ FOUND = {
                                       'normalize': 'none', 'project': {'linformer': {'size': 1}},
                                       'shape': {'head_dim': 8}, 'emit': ['forward', 'backward'],
                                       'targets': ['generic']},
+    'phases_of_heads': {'similarity': {'linear': {'features': 'squared_relu'}},
+                        'project': {'linformer': {'size': 4}}, 'emit': ['forward', 'backward'],
+                        'shape': {'head_dim': 4, 'value_dim': 2, 'values': 'keys'}},
     'truth_value_and_two': {'similarity': 'softmax', 'mask': {'expr': '2 != (0 >= h)'}, 'shape': {'head_dim': 1}},
 }
 
