@@ -389,7 +389,8 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
-    if (divides_by_zero(e)) return nothing(); /* this case never occurs: a SELECT excludes the division by 0 */
+    /* a case distinction has set a divisor to 0; no index belongs to this case, because a SELECT excludes it */
+    if (divides_by_zero(e)) return nothing();
     bool ends = s->axis < 0 || expr_ids_along(e, UINT32_C(1) << s->axis);
     for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(s, e->arg[k], &condition, &one, &other);
     if (choice) {

@@ -27,8 +27,8 @@ struct bench_result {
     double spread;       /* repeats_spread of the calls */
     struct counts counts;
     struct roofline roofline;
-    struct rates rates; /* the machine's measured rates with as many threads; with --decode the bandwidth is for
-                           reading only */
+    struct rates rates; /* the machine's rates, measured with the point's number of threads; with --decode the bandwidth
+                           is for reading only */
     const char *unit;   /* the instructions of the matrix products: "AVX2", "AMX" */
     bool on_units;      /* `unit` names matrix units, and `peak` is the peak of matrix units */
     double peak;        /* the machine's peak in FLOPs per second; the report prints how much of it the call reached */

@@ -97,8 +97,9 @@ const struct target *unit_target_here(const struct unit *p);
 /* Returns the compilation of forward that the kernel runs on target t for this number of keys; NULL: none. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
-/* Returns the compilation that the kernel runs for few queries. *rows: the maximum number of rows, that is of queries
-   of all heads that share keys. NULL: unit_choice runs for any number of queries. */
+/* Returns the compilation that the kernel runs for few queries, or NULL if that of unit_choice runs for any number of
+   queries. Sets *rows to the maximum number of rows for which it runs. The rows are the queries of all heads that share
+   keys. */
 const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
 
 /* Like unit_choice and unit_few, for tokens that are appended to a state which stores keys and values. */

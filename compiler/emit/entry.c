@@ -160,10 +160,10 @@ static const struct compilation *ordered_part(const struct emitted_file *e)
     return NULL;
 }
 
-/* The arrays of shared sums of the part that ordered_part returns:
-   - row: the number of elements in one row of all arrays together
-   - members: their members of struct call
-   - values: statements that set these members */
+/* Describes the arrays with the shared sums of ordered_part's result:
+   - row: the sum of the row lengths of these arrays, in elements
+   - members: C that declares a member of struct call for each array
+   - values: C statements that set these members */
 struct sums {
     int64_t row;
     const char *members, *values;
@@ -346,8 +346,9 @@ int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool fo
     return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
-/* Sets the names for the arrays whose rows a state stores: inputs and parameters with a row of reals for each key. An
-   array within another is stored only if the state has the other one prepared. */
+/* Sets the names for the arrays whose rows a state stores: inputs and parameters with a row of reals for each key. The
+   rows of a PLACE_WITHIN array are the first elements of another array's rows, so the stored rows of that array have
+   them. If `prepared`, the state stores that array in another form, and so the PLACE_WITHIN array separately. */
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared)
 {
     const char *rows = "", *heads = "", *pointers = "", *strides = "", *values = "", *row_strides = "";

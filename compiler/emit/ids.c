@@ -18,8 +18,9 @@ uint32_t emit_loop_axes(const struct stmt *s)
     return axes;
 }
 
-/* Declares the ids for each MIN_ID and MAX_ID in `e`, except those that depend on the current range of an axis in the
-   bit mask `moving`. */
+/* For each MIN_ID and MAX_ID in `e`, prints a C variable with the minimum and maximum of the ids in its range. Skips a
+   range that has such a variable, and a range that depends on an axis in the bit mask `moving`, whose current range a
+   loop printed later changes. */
 static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;

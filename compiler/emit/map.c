@@ -335,7 +335,7 @@ static bool used_later(const struct nest *n, int k)
     return false;
 }
 
-/* Makes the C of assignment k if every row stores a vector, because no accumulator stays in a register. */
+/* Makes the C of assignment k if its result is not accumulated in a register: for every row, the C stores a vector. */
 static void store_each(struct map *map, int k, const char *name, const char *address, const char *value)
 {
     struct nest *n = &map->n;

@@ -91,8 +91,9 @@ bool emit_in_phases(const struct loops *l);
 /* Returns the number of queries, or keys, of a task. Returns 0 if a task is a whole key/value head, and -1 if a task is
    a whole query head. */
 int64_t emit_tasks_of(const struct loops *l);
-/* For tasks that cover rows of all batches: returns the number of slices, or 1 if the rows are not divided. If each
-   head has separate slices, the number is for one head. Returns 0 for all other tasks. */
+/* Returns the number of slices that the rows are divided into, if a task is a slice. If each batch entry or head has
+   separate slices, this is the number for one of them. Returns 1 if tasks run over the rows without dividing them, or
+   add up the partial sums of slices. Returns 0 if a task is a tile or a head. */
 int64_t emit_units_of(const struct loops *l);
 /* Returns whether the tasks are tiles of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
@@ -117,8 +118,9 @@ bool emit_has_dropped(const struct emitter *x, const struct array *a);
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* Prints a DOT statement. (product.c) */
 void emit_dot(struct emitter *x, const struct stmt *s);
-/* Returns the maximum number of lanes of a product, rounded up to whole vectors. Rows of `to` can be longer: rows of a
-   state are padded to whole cache lines, but rows of the operands may lack that padding. (address.c) */
+/* Returns the maximum number of lanes of a product whose result is `to`: the constant extent of the last axis of `to`,
+   rounded up to whole vectors. If the extent is not constant: the row length of the tile, or INT64_MAX if `to` is no
+   tile. Rows of a state can be longer, because they are padded to whole cache lines. (address.c) */
 int64_t emit_most_lanes(const struct emitter *x, const struct ref *to);
 /* Prints the functions that products call. (product_function.c) */
 void emit_products(const struct emitter *x, struct text *out);

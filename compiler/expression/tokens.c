@@ -482,7 +482,7 @@ static const struct sign *find_sign(const char *text)
     return NULL;
 }
 
-/* Whether the word at w->at is the `int` of a cast: it is alone in parentheses, which follow an operator. */
+/* Whether the word at w->at is the `int` of a cast: it is alone in parentheses, which are not those of a call. */
 static bool is_cast(const struct walk *w, size_t length)
 {
     const char *s = w->r->text;

@@ -76,7 +76,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     return made;
 }
 
-/* Copies the array that operand *r reads, in the type of sums, and makes *r read the copy. */
+/* Makes operand *r read a copy of its array. The elements of the copy have the type of sums. */
 static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
 {
     const struct ref old = *r;

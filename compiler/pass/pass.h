@@ -12,7 +12,8 @@
    - stream axis: the sequence that is summed over tile by tile, usually the keys (struct roles).
    - nest: the loops over the axes of one MAP statement.
    - as stored: elements that are read from an input, without a computation or a change of type.
-   - held: a tile is held if a block of queries stores it for each of its tiles of queries (array.held).
+   - held: a tile is held if memory has one copy of it for every tile of queries in the current block of queries. If it
+     is not held, memory has only the copy for the current tile of queries (array.held).
    - few queries: a separate program for calls with at most MAX_FEW_ROWS queries per key/value head (few_queries.c). */
 #ifndef ATTNC_PASS_H
 #define ATTNC_PASS_H

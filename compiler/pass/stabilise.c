@@ -136,8 +136,8 @@ static void write_out(struct graph *g)
         }
 }
 
-/* Makes every sum read an exponential map at the map's own axes. For example, if a sum reads map a over [i f] as a[j
-   f], the pass inserts a copy of a over [j f], and the sum reads the copy. */
+/* If a sum reads an exponential map along axes that are not the map's own, makes the sum read a copy of the map that
+   has these axes. For example, if a sum reads map a over [i f] as a[j f], inserts a copy of a over [j f]. */
 static void rename_axes(struct graph *g)
 {
     for (int v = 0; v < g->values; v++)

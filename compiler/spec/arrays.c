@@ -9,6 +9,84 @@ static const char *const taken[] = {"q",       "k",      "v",    "out", "dout", 
                                     "dv",      "bias",   "seed", "lse", "statistics", "coefficients", "document",
                                     "lengths", "blocks", NULL};
 
+/* Names that the C of a kernel uses for its own variables, functions and macros. */
+static const char *const of_kernels[] = {"APART",
+                                         "FLT_MAX",
+                                         "INFINITY",
+                                         "INLINE",
+                                         "NAN",
+                                         "NULL",
+                                         "SIZE_MAX",
+                                         "UNROLL",
+                                         "await_segment",
+                                         "batch",
+                                         "call",
+                                         "chunk",
+                                         "chunk0",
+                                         "chunk1",
+                                         "chunks",
+                                         "dk_row",
+                                         "dout_batch",
+                                         "dout_head",
+                                         "dout_row",
+                                         "dq_batch",
+                                         "dq_head",
+                                         "dq_row",
+                                         "dv_row",
+                                         "e",
+                                         "e_first",
+                                         "end",
+                                         "first",
+                                         "gradient",
+                                         "group",
+                                         "i_end",
+                                         "iteration",
+                                         "j_end",
+                                         "k_batch",
+                                         "k_row",
+                                         "kv_heads",
+                                         "length",
+                                         "m",
+                                         "max",
+                                         "members",
+                                         "min",
+                                         "n_k",
+                                         "n_q",
+                                         "out_head",
+                                         "out_row",
+                                         "part",
+                                         "pass_segment",
+                                         "q_batch",
+                                         "q_head",
+                                         "q_row",
+                                         "r",
+                                         "round_up",
+                                         "rows",
+                                         "score",
+                                         "segment",
+                                         "segment_length",
+                                         "synchronise",
+                                         "task",
+                                         "tiles",
+                                         "v_batch",
+                                         "v_row",
+                                         "vector",
+                                         "work",
+                                         NULL};
+
+static bool among(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0) return true;
+    return false;
+}
+
+/* Whether the name is that of an end of a range of an axis, such as i0. */
+static bool is_end(const char *name)
+{
+    return strlen(name) == 2 && strchr("bgmijder", name[0]) && (name[1] == '0' || name[1] == '1');
+}
+
 /* Reports a name that an array cannot have. Returns true if expressions may still use the name. They then get no
    second error about the name. */
 static bool check_name(struct spec_reader *r, struct yaml *key)
@@ -22,9 +100,10 @@ static bool check_name(struct spec_reader *r, struct yaml *key)
         spec_error(r, key, "'arrays': expressions use '%s' for something else; choose another name", name);
         return false;
     }
-    for (int k = 0; taken[k]; k++)
-        if (strcmp(taken[k], name) == 0)
-            spec_error(r, key, "'arrays': a kernel can have another array '%s'; choose another name", name);
+    if (among(name, taken))
+        spec_error(r, key, "'arrays': a kernel can have another array '%s'; choose another name", name);
+    else if (among(name, of_kernels) || is_end(name))
+        spec_error(r, key, "'arrays': the C of kernels uses '%s' for something else; choose another name", name);
     return true;
 }
 

@@ -37,9 +37,6 @@ SIMILARITY = {
     'cap': {'softmax': {'cap': 2.0}},
     'alibi': {'softmax': {'bias': 'alibi'}},
     'modify': {'softmax': {'modify': 's + 0.5 * tanh(s) - fabs(i - j) / 8.0'}},
-    'named': {'softmax': {'modify': 's * (1 + 0.5 * cos(0.3 * (i - j) + b)) + sin(s) + log1p(s * s) * (row + 1) / Nq'}},
-    'functions': {'softmax': {'modify': 'clamp(s, -1, 1.5) + 0.3 * expm1(clamp(s, -2, 1)) + cos(3 * s + g) '
-                                        '- 0.1 * (int)sqrt(fabs(i - j)) * (B + H - G)'}},
     'polynomial_2': {'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 3}},
     'polynomial_4': {'polynomial': {'degree': 4}},
     'square': {'polynomial_square': {'degree': 3, 'coefficients': [1.0, 0.25, 0.125, 0.03125]}},
@@ -50,7 +47,10 @@ SIMILARITY = {
     'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
     'favor_relu': {'linear': {'features': {'favor_relu': {'count': 16}}}},
     'favor_trig': {'linear': {'features': {'favor_trig': {'count': 16}}}},
-    'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}}}
+    'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}},
+    'named': {'softmax': {'modify': 's * (1 + 0.5 * cos(0.3 * (i - j) + b)) + sin(s) + log1p(s * s) * (row + 1) / Nq'}},
+    'functions': {'softmax': {'modify': 'clamp(s, -1, 1.5) + 0.3 * expm1(clamp(s, -2, 1)) + cos(3 * s + g) '
+                                        '- 0.1 * (int)sqrt(fabs(i - j)) * (B + H - G)'}}}
 MASKS = {
     'none': 'none',
     'causal': 'causal',
@@ -61,18 +61,18 @@ MASKS = {
     'global': {'any': [{'window': {'left': 20}}, {'global': {'count': 3}}]},
     'random': {'random': {'block': 16, 'count': 2}},
     'document': {'all': ['causal', 'document']},
+    'expr': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
+    'heads': {'expr': 'j <= i && (h % 2 == 1 || i - j < 20)'},
+    'congruent': {'expr': 'i % 24 == j % 24'},
+    'near': {'expr': 'i / 24 - j / 24 <= 1 && j / 24 - i / 24 <= 1 && i % 24 - j % 24 <= 2 && j % 24 - i % 24 <= 2'},
+    'near_clamped': {'expr': 'fabs(j / 32 - fmin(fmax(i / 32, 1), 3)) <= 1 && fabs(j % 32 - fmin(fmax(i % 32, 3), 28)) <= 3'},
+    'nothing': {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 20}}}]},
     'lengths': 'lengths',
     'padded_window': {'all': [{'window': {'left': 40, 'right': 20}}, 'lengths']},
     'lists': {'blocks': {'block': 32, 'count': 2}},
     'lists_causal': {'all': ['causal', 'lengths', {'any': [{'blocks': {'block': 16, 'count': 3}}, {'window': {'left': 7}}]}]},
-    'expr': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
-    'heads': {'expr': 'j <= i && (h % 2 == 1 || i - j < 20)'},
     'batch': {'expr': 'j <= i && (b % 2 == 1 || i - j < 20 + g)'},
-    'rows': {'expr': 'j < Nk - 3 && (row + b) % 3 != j % 2 && i - j <= 9 * (int)sqrt(fabs(i))'},
-    'congruent': {'expr': 'i % 24 == j % 24'},
-    'near': {'expr': 'i / 24 - j / 24 <= 1 && j / 24 - i / 24 <= 1 && i % 24 - j % 24 <= 2 && j % 24 - i % 24 <= 2'},
-    'near_clamped': {'expr': 'fabs(j / 32 - fmin(fmax(i / 32, 1), 3)) <= 1 && fabs(j % 32 - fmin(fmax(i % 32, 3), 28)) <= 3'},
-    'nothing': {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 20}}}]}}
+    'rows': {'expr': 'j < Nk - 3 && (row + b) % 3 != j % 2 && i - j <= 9 * (int)sqrt(fabs(i))'}}
 LINEAR = {
     'polynomial_2-none': (SIMILARITY['polynomial_2'], 'none'),
     'polynomial_2-prefix_lm': (SIMILARITY['polynomial_2'], MASKS['prefix_lm']),
@@ -84,10 +84,6 @@ LINEAR = {
     'elu_plus_one-none': (SIMILARITY['elu_plus_one'], 'none'),
     'elu_plus_one-causal': (SIMILARITY['elu_plus_one'], 'causal'),
     'elu_plus_one-document': (SIMILARITY['elu_plus_one'], MASKS['document']),
-    'elu_plus_one-lengths': (SIMILARITY['elu_plus_one'], 'lengths'),
-    'elu_plus_one-padded': (SIMILARITY['elu_plus_one'], {'all': ['causal', 'lengths']}),
-    'favor_positive-padded': (SIMILARITY['favor_positive'], {'all': ['causal', 'lengths']}),
-    'sketch_local-padded': (SIMILARITY['sketch_local'], {'all': ['causal', 'lengths']}),
     'elu_plus_one-blocks': (SIMILARITY['elu_plus_one'], {'all': ['causal', {'block_window': {'block': 16, 'left': 2}}]}),
     'favor_relu-prefix': (SIMILARITY['favor_relu'], {'prefix': {'length': 70}}),
     'favor_positive-none': (SIMILARITY['favor_positive'], 'none'),
@@ -98,7 +94,11 @@ LINEAR = {
     'decay_of_heads-causal': ({'custom': {'weight': 's * pow(1 - pow(2, -3 - h), i - j)'}}, 'causal'),
     'decay-prefix_lm': ({'custom': {'weight': '(2 + s) * pow(0.9, fabs(i - j))'}}, 'causal'),
     'decay-document': ({'custom': {'weight': 's * pow(0.9, i - j)'}}, MASKS['document']),
-    'taylor1-prefix': ({'linear': {'features': 'taylor1'}}, {'prefix': {'length': 39}})}
+    'taylor1-prefix': ({'linear': {'features': 'taylor1'}}, {'prefix': {'length': 39}}),
+    'elu_plus_one-lengths': (SIMILARITY['elu_plus_one'], 'lengths'),
+    'elu_plus_one-padded': (SIMILARITY['elu_plus_one'], {'all': ['causal', 'lengths']}),
+    'favor_positive-padded': (SIMILARITY['favor_positive'], {'all': ['causal', 'lengths']}),
+    'sketch_local-padded': (SIMILARITY['sketch_local'], {'all': ['causal', 'lengths']})}
 PREPARE = {
     'layernorm': ['layernorm'],
     'l2norm': ['l2norm', {'scale': {'by': 3}}],

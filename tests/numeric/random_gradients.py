@@ -71,7 +71,9 @@ def draw(seed, number):
     spec.pop('description', None)
     length = lambda: rng.choice([rng.randrange(1, 8), rng.randrange(8, 40), rng.randrange(60, 72)])
     n_k = length()
-    spec['algorithm'] = rng.choice(['linear', 'quadratic'])   # a single form has half of the C
+    form = rng.choice(['linear', 'quadratic'])   # a single form has half of the C
+    spec['algorithm'] = 'quadratic' if 'dropout' in spec else form
+    spec['shape'].pop('values', None)   # its functions have other arguments; backward.py has cases of it
     d |= {'spec': spec, 'targets': ['generic'], 'n_k': n_k, 'n_q': n_k if rng.random() < 0.5 else length(),
           'batch': rng.choice([1, 2, 3])}
     if 'learned' in str(spec['similarity']):   # networks are computed for every pair of a tile, and have dozens of arrays

@@ -120,8 +120,8 @@ def errors_are_exact(folder):
             refuses(lambda: call(*given), kind, message)
     refuses(lambda: made(q, k, None), TypeError, 'v is a NoneType; expected a JAX array, because q is one')
     refuses(lambda: made(q, k, v, out=q), ValueError, 'out is for NumPy arrays and tensors; arrays of JAX are immutable')
-    refuses(lambda: made(q, k, v, threads=2), ValueError, 'threads= is for NumPy arrays and tensors; JAX takes '
-            'OMP_NUM_THREADS of the environment')
+    refuses(lambda: made(q, k, v, threads=2), ValueError, 'threads= is for NumPy arrays and tensors; for JAX, '
+            'set OMP_NUM_THREADS in the environment')
     refuses(lambda: small('polysketch_r32')(q, k, v), ValueError, 'polysketch_r32 needs seed=, or the parameters '
             "sketch_g1 [8, 32], sketch_g2 [8, 32]")
     refuses(lambda: small('hedgehog')(q, k, v), ValueError, 'hedgehog needs the parameter features_wq, float32 [H, 8, 8]')

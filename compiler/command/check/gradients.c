@@ -132,10 +132,11 @@ static void note_rounding(struct gradients *x, const double *moved)
     }
 }
 
-/* Sets the measure of each row, which errors of passes are relative to. The measure is the sum of
+/* Sets the measure of each row. Errors of passes are given relative to this measure. It is the sum of
    - the largest gradient in the row;
    - the largest scale in the row;
-   - 2^24 times the change by rounding to f32, which has 24 bits. This estimates the size of terms that cancel. */
+   - 2^24 times the row's change by rounding to f32. Rounding changes a term by up to 2^-24 of its size, so this
+     estimates the size of the terms, even if they cancel. */
 static void set_measures(struct gradients *x, const double *scale, struct arena *arena)
 {
     int64_t at = 0;

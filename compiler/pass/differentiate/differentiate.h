@@ -25,9 +25,10 @@ struct gradient_term {
     const struct expr *where; /* NULL: everywhere */
 };
 
-/* A contribution to the gradient with respect to a carried state S. The contract `user` multiplies its operand number
-   `operand`, which is S[chunk of the query], by its other operand. `term` is the gradient with respect to the result of
-   `user`. */
+/* One use of a carried state S, which contributes to the gradient with respect to S:
+   - user: the number of the CONTRACT that reads S
+   - operand: 0 or 1, the operand of this CONTRACT that is S[chunk of the query]
+   - term: the gradient with respect to the result of this CONTRACT */
 struct state_gather {
     int user, operand;
     struct gradient_term term;

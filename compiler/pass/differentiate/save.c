@@ -5,7 +5,7 @@
    - Row sums: row values that depend on `out` or `dout` and on a sum over the elements of a row, but not on a sum over
      a sequence. An example is the inner product of a row of `out` and of `dout`. A program before the gradients
      computes them.
-   If only row values of the same kind use a row value, it is not stored. */
+   A row value is stored only if a value that is not a row value of the same kind uses it. */
 #include "differentiate.h"
 
 /* Marks v and all values that it depends on. */

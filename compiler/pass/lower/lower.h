@@ -153,8 +153,9 @@ void lower_chunk_range(const struct lowering *x, int axis, const struct expr *la
                        const struct expr **to);
 /* Whether integers of the sequence, such as its length, say which keys no query sees. Chunks of such keys are empty. */
 bool lower_has_padding(const struct lowering *x);
-/* Makes the loops over outer axes and, inside them, the loop over the tiles of keys `from` to `to` - 1. Returns the
-   innermost loop. If there is no stream, this is the innermost loop over outer axes. */
+/* Makes the loops over outer axes and, inside them, the loop over keys, which takes a tile of keys at a time: the first
+   key is `from`, the last is `to` - 1. Returns the loop over keys. If x->stream is -1, that loop is not made, and the
+   innermost loop over outer axes is returned. */
 struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to);
 /* Appends a loop over `step` indices of the axis at a time, from `from` to `to` - 1; returns the loop. */
 struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from,

@@ -62,8 +62,8 @@ static const struct expr *last_key(const struct separation *x, const struct expr
     return of_query || same_for_all(x, e) ? last : NULL;
 }
 
-/* Whether e is the number of the block that contains `position`, with blocks of *of keys: (position - position mod *of)
-   / *of. If *of is 0, any length is accepted and stored in *of. */
+/* Whether e is the number of the block that contains `position`. With blocks of L keys that is (position - position
+   mod L) / L. L is *of; if *of is 0, any L is accepted and stored in *of. */
 static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
 {
     if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;

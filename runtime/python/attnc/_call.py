@@ -603,7 +603,8 @@ class Binding:
         """Merges two results, pairs of out and statistics, into the left one."""
         if not self.kernel.merge:
             raise ValueError(f"{self.name} has no statistics, so its results cannot be merged")
-        calls, outs = [], []
+        calls: list[_Call] = []
+        outs: list[Any] = []
         for side, (out, statistics) in ("left", left), ("right", right):
             call = _Call(self, threads, None)
             call.sizes.update(calls[0].sizes if calls else {})

@@ -167,7 +167,7 @@ class Kernel:
     @property
     def values_are_keys(self) -> bool:
         """Whether a value is the first E elements of its key (`shape: {values: keys}`). Calls then take no v."""
-        return self._info["values"] == "keys"
+        return bool(self._info["values"] == "keys")
 
     @property
     def description(self) -> str:
@@ -587,7 +587,7 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
     dtype = str(inputs[0].dtype).removeprefix("torch.")
     if dtype not in _FLOATS:
         raise TypeError(f"q is {dtype}; attention takes {', '.join(_FLOATS)}")
-    given = dict(arrays or {})
+    given: dict[str, Any] = dict(arrays or {})
     for name, array in given.items():
         if not hasattr(array, "shape"):
             raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array")

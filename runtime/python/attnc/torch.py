@@ -339,7 +339,7 @@ _constant(_names_of_formula)
 _constant(_text_as)
 
 
-def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arrays: Mapping[str, Tensor],
+def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arrays: Mapping[str, Any],
                  seed: Optional[int], out: Any,
                  threads: Optional[int]) -> Tensor:
     """attnc.attention() for tensors. In a graph of torch.compile the kernel is represented by its text."""

@@ -1,0 +1,8744 @@
+/* softmax_gpt_oss.c, made by attnc 0.1.0: attnc softmax_gpt_oss.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes softmax_gpt_oss.h.
+   causal softmax attention to the last 128 keys, with a learned logit for each head that belongs to no key
+   OpenAI, gpt-oss-120b and gpt-oss-20b Model Card (arXiv 2508.10925, 2025), section 2.2
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), t (32):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     rope_theta [t], constant
+     x4 [j t] = cos(j * rope_theta)
+     x5 [j t] = sin(j * rope_theta)
+     x6 [b g j d] = k * x4[j, d % 32] + k[b, g, j, d < 32 ? d + 32 : d + -32] * x5[j, d % 32] * (d < 32 ? -1 : 1)
+     x7 [i t] = cos((i + n_k - n_q) * rope_theta)
+     x8 [i t] = sin((i + n_k - n_q) * rope_theta)
+     x9 [b g m i d] = q * x7[i, d % 32] + q[b, g, m, i, d < 32 ? d + 32 : d + -32] * x8[i, d % 32] * (d < 32 ? -1 : 1)
+     x10 [b g m i j] = sum over d of x9 * x6
+     x11 [b g m i j] = exp(x10 * 0.125)
+     x12 [b g m i] = sum over j of x11 if i + n_k - n_q + -127 <= j && j <= i + n_k - n_q
+     x13 [b g m i e] = sum over j of x11 * v if i + n_k - n_q + -127 <= j && j <= i + n_k - n_q
+     sink [g m], learned parameter
+     x15 [b g m i e] = x12 + exp(sink) == 0 ? 0 : x13 / (x12 + exp(sink))
+     out = x15
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
+     x86-64-v4  quadratic tiles of 32 queries and 48 keys, in blocks of 256 queries;
+     236544 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 244480 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 16 queries and 48 keys, in blocks of 256 queries;
+     236544 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 244480 bytes of workspace per thread
+     generic    quadratic tiles of 16 queries and 48 keys, in blocks of 128 queries;
+     136704 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 244480 bytes of workspace per thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  softmax_gpt_oss_rows_v4, softmax_gpt_oss_few_v4, softmax_gpt_oss_saved_v4, softmax_gpt_oss_row_sums_v4,
+     softmax_gpt_oss_dk_dv_sum_0_v4, softmax_gpt_oss_sums2_v4, softmax_gpt_oss_dq_v4, softmax_gpt_oss_totals1_v4,
+     softmax_gpt_oss_prepare_v4, softmax_gpt_oss_extend_v4, softmax_gpt_oss_extend_few_v4
+     x86-64-v3  softmax_gpt_oss_rows_v3, softmax_gpt_oss_few_v3, softmax_gpt_oss_saved_v3, softmax_gpt_oss_row_sums_v3,
+     softmax_gpt_oss_dk_dv_sum_0_v3, softmax_gpt_oss_sums2_v3, softmax_gpt_oss_dq_v3, softmax_gpt_oss_totals1_v3,
+     softmax_gpt_oss_prepare_v3, softmax_gpt_oss_extend_v3, softmax_gpt_oss_extend_few_v3
+     generic    softmax_gpt_oss_rows_any, softmax_gpt_oss_few_any, softmax_gpt_oss_saved_any,
+     softmax_gpt_oss_row_sums_any, softmax_gpt_oss_dk_dv_sum_0_any, softmax_gpt_oss_sums2_any, softmax_gpt_oss_dq_any,
+     softmax_gpt_oss_totals1_any, softmax_gpt_oss_prepare_any, softmax_gpt_oss_extend_any,
+     softmax_gpt_oss_extend_few_any
+     choice     the version that this machine runs
+     interface  softmax_gpt_oss_workspace, softmax_gpt_oss_forward, softmax_gpt_oss_backward, softmax_gpt_oss_extend,
+     softmax_gpt_oss_kernel
+
+   Compile with: cc -O2 -fopenmp softmax_gpt_oss.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "softmax_gpt_oss.c is C, not C++: compile it with a C compiler"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "softmax_gpt_oss.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int softmax_gpt_oss_is_c11;
+#elif !defined __GNUC__
+#error "softmax_gpt_oss.c uses GNU C vector extensions: compile it with gcc or clang"
+extern int softmax_gpt_oss_is_gnu_c;
+#else
+#include "softmax_gpt_oss.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
+#endif
+#include <string.h>
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* without optimisation, inlining would only double the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
+#endif
+
+struct call { /* the arguments of a call; all threads read the same struct */
+    struct attn_problem p;
+    const struct softmax_gpt_oss_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    const float *dout;
+    float *dq;
+    float *dk;
+    float *dv;
+    float *saved_0; /* [B,H,n_q], or NULL */
+    float *row_0; /* [B,H,n_q] */
+    float *dsink;
+    float *partial_0;
+    float *sum_0; /* [B,H,n_q,64], or NULL */
+    /* progress[head][1 + tile]: the tile has added to all positions before this number. progress[head][0] is INT64_MAX,
+       so the first tile does not wait. NULL: one thread computes all tiles of a head in order. */
+    int64_t *progress, tiles;
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* Waits until another thread has raised `*number` to at least `to`. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+#endif
+    }
+}
+
+/* Waits until the tile before this one has added to all positions before `position`. The tiles of keys of a head add to
+   the same sums in the order of the tiles, so results do not depend on the threads. */
+INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
+{
+    if (call->progress) await_number(call->progress + task + task / call->tiles, position);
+}
+
+/* Lets the next tile add to all positions before `position`. */
+INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
+{
+    if (call->progress)
+        __atomic_store_n(call->progress + task + task / call->tiles + 1, position, __ATOMIC_RELEASE);
+}
+
+/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
+   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
+   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
+   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+};
+
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits until all threads on the head have called this function. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+static const double rope_theta[32] = {
+    1, 0.74989420933245587, 0.56234132519034907, 0.42169650342858223, 0.31622776601683794, 0.23713737056616552,
+    0.17782794100389229, 0.1333521432163324, 0.10000000000000001, 0.074989420933245579, 0.056234132519034911,
+        0.042169650342858224,
+    0.031622776601683791, 0.023713737056616554, 0.017782794100389229, 0.013335214321633241, 0.01, 0.0074989420933245579,
+    0.005623413251903491, 0.0042169650342858229, 0.0031622776601683794, 0.0023713737056616554, 0.0017782794100389228,
+        0.0013335214321633241,
+    0.001, 0.00074989420933245586, 0.0005623413251903491, 0.00042169650342858224, 0.00031622776601683794,
+        0.00023713737056616554,
+    0.00017782794100389227, 0.0001333521432163324};
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+/* max_v4 and min_v4, except that the result is NaN if b is NaN. */
+TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2 is first subtracted from *x. pi/2 is the sum of
+   three constants (those of fdlibm), so the error of the difference is below 1e-17 for angles up to 10^6. */
+TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
+{
+    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
+    const wide_v4 n = t - 6755399441055744.0;
+    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_v4 turns = (ints_v4)t + quarter;
+    const vec_v4 r = __builtin_convertvector(left, vec_v4), z = r * r;
+    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4);
+    const mask_v4 negative = __builtin_convertvector((turns & 2), mask_v4);
+    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
+}
+
+TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
+TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
+
+TARGET_v4 INLINE vec_v4 log_v4(vec_v4 x)
+{
+    vec_v4 y = x;
+    for (int k = 0; k < 16; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
+{
+    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
+TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    UNROLL for (int r = 0; r < 16; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
+            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    UNROLL for (int r = 0; r < 16; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
+        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    return t[0];
+}
+
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation, const int64_t early)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++)
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 16 rows to prefetch, or NULL. */
+TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v4 t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4(a + s) *
+                    (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v4(c, lane_sums_v4(t));
+}
+
+/* columns_v4 for any number of rows of a. */
+TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    /* Prefetching of b: with fewer than 9 rows of a, the hardware does it. With more, each row of a prefetches
+       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
+       prefetches all of them. */
+    const float *const ahead = b + 32 * b_row;
+    const int asks = rows >= 9;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
+TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* one row uses each b once: b is not widened
+        first */
+        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL, early);
+}
+
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        }
+    }
+}
+
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* The product for a b that is in a cache, without prefetching. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, 0);
+}
+
+/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v4(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL, 0);
+        }
+        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
+}
+
+/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 0 || rows < 9 ? 0 : 32);
+    }
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[256];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[256 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/48, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/272, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/272, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
+    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
+    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
+    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
+    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 90112); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 6144); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 91136); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 92160); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 93184); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 158720); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
+    float *const query_scale = (float *)(void *)(work + 8192); /* [i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 224256); /* [d: 64, j: 48] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query = all_query + (i0 - i_block) / 32 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
+                const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 +
+                        i)) + ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d %
+                        32) * 32 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_4 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 48 + j, cos_v4(&angle5));
+                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 48 + j, sin_v4(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key + d * 48 + j, (load_v4(k_tile + d * 48 + j) * load_v4(key_cos + (d % 32) * 48 + j)) +
+                        ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v4(key_sin + (d % 32) * 48
+                        + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query = all_query + (i0 - i_block) / 32 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, load_v4(row_max + i));
+            }
+            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+                const int64_t t_7 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                    const ints_v4 t_9 = t_8 + (-127);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
+                            t_8), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v4(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
+                                load_v4(score + j * 32 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_10 = load_v4(old_max + i);
+                const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new11);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new11);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_13 = load_v4(row_max + i);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_12 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
+                    store_v4(score + j * 32 + i, score_new14);
+                    row_sum_in += score_new14;
+                }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
+                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2] = {0};
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_15 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                        seen[i / 16] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                            mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(((row_sum * exp2(row_max - max(row_max,
+               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
+            const float t_18 = sink[0] * 1.442695f;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_17 = load_v4(row_max + i);
+                const vec_v4 t_19 = max_nan_v4(row_max_17, splat_v4(t_18));
+                const vec_v4 t_20 = exp2_v4(row_max_17 - t_19);
+                const vec_v4 t_21 = (load_v4(row_sum + i) * t_20) + exp2_v4(t_18 - t_19);
+                const mask_v4 t_22 = t_21 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_22, splat_v4(0.0f),
+                        (load_v4(sum + e * 32 + i) / t_21) * t_20));
+                }
+            }
+            if (saved_0) {
+                /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
+                   sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
+                const float t_24 = sink[0] * 1.442695f;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 row_max_23 = load_v4(row_max + i);
+                    const vec_v4 t_25 = max_nan_v4(row_max_23, splat_v4(t_24));
+                    const vec_v4 t_26 = (load_v4(row_sum + i) * exp2_v4(row_max_23 - t_25)) + exp2_v4(t_24 - t_25);
+                    store_v4(query_scale + i, pick_v4(t_26 == 0.0f, splat_v4(0.0f),
+                        (log_v4(t_26) + (t_25 * 0.6931472f)) * 1.442695f));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            if (saved_0) {
+                /* saved_0 = query_scale */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    saved_0[(i0 + i)] = query_scale[i];
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_gpt_oss_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 16) {
+        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 32) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_v4(query_sin + (d % 32) * 64 + r))
+                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_gpt_oss_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_4 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
+                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 32) * 144 + j))
+                        + ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_v4(key_sin + (d % 32) *
+                        144 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot3_v4(round_up(j1 - j0, 16), rows, query, key, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+               -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_7 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    const int64_t t_8 = (r % n_q) + n_k - n_q;
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <= t_7)
+                        & (t_7 <= t_8), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4 old_max_9 = load_v4(old_max + r);
+            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new10);
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new10);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 seen[8] = {0};
+                const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
+                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const ints_v4 t_12 = j0 + j + lane_v4;
+                    seen[j / 16] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v4);
+                }
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void softmax_gpt_oss_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_max_14 = load_v4(carried_max + r);
+            const vec_v4 before_max_new15 = carried_max_14;
+            const vec_v4 state_max_16 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new17 = max_v4(load_v4(carried_max + r), state_max_16);
+            store_v4(carried_max + r, carried_max_new17);
+            const vec_v4 carried_factor_new18 = exp2_v4(before_max_new15 - carried_max_new17);
+            store_v4(carried_factor + r, carried_factor_new18);
+            const vec_v4 slot_factor_new19 = exp2_v4(state_max_16 - carried_max_new17);
+            store_v4(slot_factor + r, slot_factor_new19);
+            const vec_v4 carried_sum_20 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_20 * carried_factor_new18);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new18);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new19, splat_v4(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_21 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_22 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_21 * carried_factor_22);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_22);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const sink = call->params->sink + g * members;
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
+       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e = 0; e < 64; e += 16) {
+            const float carried_max_23 = carried_max[r];
+            const float t_24 = sink[(r / n_q)] * 1.442695f;
+            const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
+            const float t_26 = exp2f(carried_max_23 - t_25);
+            const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
+            store_v4(result + r * 64 + e, (t_27 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_27) *
+                t_26);
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v4 static void softmax_gpt_oss_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
+    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
+    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
+    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
+    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 90112); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 6144); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 91136); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 92160); /* [i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 93184); /* [d: 64, j: 48] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query = all_query + (i0 - i_block) / 32 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
+                const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 +
+                        i)) + ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d %
+                        32) * 32 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_4 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_cos + t * 48 + j, cos_v4(&angle5));
+                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
+                store_v4(key_sin + t * 48 + j, sin_v4(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key + d * 48 + j, (load_v4(k_tile + d * 48 + j) * load_v4(key_cos + (d % 32) * 48 + j)) +
+                        ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v4(key_sin + (d % 32) * 48
+                        + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query = all_query + (i0 - i_block) / 32 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, load_v4(row_max + i));
+            }
+            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+                const int64_t t_7 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                    const ints_v4 t_9 = t_8 + (-127);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
+                            t_8), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v4(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
+                                load_v4(score + j * 32 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_10 = load_v4(old_max + i);
+                const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new11);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new11);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_13 = load_v4(row_max + i);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_12 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
+                    store_v4(score + j * 32 + i, score_new14);
+                    row_sum_in += score_new14;
+                }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+            }
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            /* result = select(((row_sum * exp2(row_max - max(row_max,
+               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
+            const float t_16 = sink[0] * 1.442695f;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_15 = load_v4(row_max + i);
+                const vec_v4 t_17 = max_nan_v4(row_max_15, splat_v4(t_16));
+                const vec_v4 t_18 = (load_v4(row_sum + i) * exp2_v4(row_max_15 - t_17)) + exp2_v4(t_16 - t_17);
+                store_v4(result + i, pick_v4(t_18 == 0.0f, splat_v4(0.0f),
+                    (log_v4(t_18) + (t_17 * 0.6931472f)) * 1.442695f));
+            }
+            /* saved_0 = result */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                saved_0[(i0 + i)] = result[i];
+        }
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_gpt_oss_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(result + i, splat_v4(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 result_in[4];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            result_in[vector] = (vec_v4){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            store_v4(result + i, load_v4(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 256 - 1) / 256, j0 = task % tiles * 256, j1 = min(j0 + 256, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
+    const int64_t sum_0_head = call->p.n_q * 64;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, j: 256 of 272] */
+    float *const query = (float *)(void *)(work + 69632); /* [d: 64, j: 256 of 272] */
+    float *const key_cos = (float *)(void *)(work + 69632); /* [t: 32, i: 144] */
+    float *const key_sin = (float *)(void *)(work + 88064); /* [t: 32, i: 144] */
+    float *const key = (float *)(void *)(work + 106496); /* [d: 64, i: 144] */
+    float *const query_2 = (float *)(void *)(work + 143360); /* [d: 64, j: 256 of 272] */
+    float *const score = (float *)(void *)(work + 212992); /* [i: 144, j: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 369664); /* [i: 144, j: 256 of 272] */
+    float *const sum = (float *)(void *)(work + 526336); /* [e: 64, j: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 595968); /* [e: 64, j: 256 of 272] */
+    float *const query_turned = (float *)(void *)(work + 665600); /* [j: 256, d: 64] */
+    float *const sum_2 = (float *)(void *)(work + 731136); /* [d: 64, j: 256 of 272] */
+    float *const sum_2_compensation = (float *)(void *)(work + 800768); /* [d: 64, j: 256 of 272] */
+    float *const query_3 = (float *)(void *)(work + 69632); /* [d: 64, j: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 256 of 272] */
+    float *const q_tile = (float *)(void *)(work + 212992); /* [d: 64, i: 144] */
+    float *const v_tile = (float *)(void *)(work + 870400); /* [e: 64, j: 256 of 272] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 272 + j] = 0;
+    if (dk || sum_0) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 272 + j] = 0;
+    }
+    if (j0 <= 0) {
+        for (int64_t m = 0; m < members; m++) {
+            for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 144) {
+                const int64_t i1 = min(i0 + 144, i_end);
+                if (sum_0) {
+                    /* sum_0 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        for (int64_t d = 0; d < 64; d += 16) {
+                            store_v4(sum_0 + m * sum_0_head + (i0 + i) * 64 + d, splat_v4(0.0f));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    /* query_cos = cos(j * rope_theta); query_sin = sin(j * rope_theta) */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        const ints_v4 t_0 = j0 + j + lane_v4;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 272 + j, cos_v4(&angle1));
+            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 272 + j, sin_v4(&angle2));
+        }
+    }
+    /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
+       query_2 = query * 0.18033688f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                const vec_v4 query_new3 = (load_v4(k_tile + d * 272 + j) * load_v4(query_cos + (d % 32) * 272 + j)) +
+                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j) * load_v4(query_sin + (d % 32) * 272
+                    + j)) * (float)((d < 32) ? (-1.0) : 1.0));
+                store_v4(query + d * 272 + j, query_new3);
+                store_v4(query_2 + d * 272 + j, query_new3 * 0.18033688f);
+            }
+        }
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum + e * 272 + j, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 272 + j, splat_v4(0.0f));
+                }
+            }
+        }
+    }
+    if (sum_0) {
+        /* query_turned = query, with zeros beyond the last row */
+        transpose_v4(query, 272, 64, j1 - j0, query_turned, 64);
+    }
+    if (dk) {
+        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum_2 + d * 272 + j, splat_v4(0.0f));
+                    store_v4(sum_2_compensation + d * 272 + j, splat_v4(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = min(n_q, j1 + n_q - n_k + 127); i0 < i_end; i0 += 144) {
+            const int64_t i1 = min(i0 + 144, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
+            /* key_cos = cos((i + (n_k - n_q)) * rope_theta); key_sin = sin((i + (n_k - n_q)) * rope_theta) */
+            const int64_t t_4 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+                for (int64_t t = 0; t < 32; t++) {
+                    const wide_v4 angle6 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
+                    store_v4(key_cos + t * 144 + i, cos_v4(&angle6));
+                    const wide_v4 angle7 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
+                    store_v4(key_sin + t * 144 + i, sin_v4(&angle7));
+                }
+            }
+            /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 48) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 3; vector++, i += 16) {
+                        store_v4(key + d * 144 + i, (load_v4(q_tile + d * 144 + i) * load_v4(key_cos + (d % 32) * 144 +
+                            i)) + ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_v4(key_sin + (d
+                            % 32) * 144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                    }
+                }
+            }
+            /* score[i][j] = sum over d of key * query_2 */
+            dot6_v4(round_up(j1 - j0, 16), i1 - i0, key, query_2, score);
+            if (dk || sum_0) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
+                    score_2);
+            }
+            /* score = exp2(score - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_v4(score + i * 272 + j, exp2_v4(load_v4(score + i * 272 + j) - (saved_0[m * saved_0_head + (i0
+                        + i)])));
+                }
+            }
+            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const ints_v4 t_8 = j0 + j + lane_v4;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        const int64_t t_9 = (i0 + i) + n_k - n_q;
+                        store_v4(score + i * 272 + j, pick_v4(__builtin_convertvector((((i0 + i) + n_k - n_q - 127) <=
+                            t_8) & (t_8 <= t_9), mask_v4), load_v4(score + i * 272 + j), splat_v4(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_v4(dout +
+                    m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v4 seen[16] = {0};
+                        if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_12 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_11 = j0 + j + lane_v4;
+                            seen[j / 16] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v4);
+                        }
+                        add_seen_v4(64, sum, 272, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 272, seen, j1 - j0);
+                    }
+                } else
+                    dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk || sum_0) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            store_v4(score_2 + i * 272 + j, (load_v4(score_2 + i * 272 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_v4(score + i * 272 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
+                */
+                if (dk || sum_0) {
+                    /* score_2 = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const ints_v4 t_13 = j0 + j + lane_v4;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            const int64_t t_14 = (i0 + i) + n_k - n_q;
+                            store_v4(score_2 + i * 272 + j, pick_v4(__builtin_convertvector((((i0 + i) + n_k - n_q -
+                                127) <= t_13) & (t_13 <= t_14), mask_v4), load_v4(score_2 + i * 272 + j),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (sum_0) {
+                /* sum_0[i][d] += sum over j of score_2 * query_turned */
+                await_turn(call, task, m * n_q + i1);
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) &&
+                    !finite_v4(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
+                    them */
+                    dot10_v4(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v4 seen[16] = {0};
+                        const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_17 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_16 = j0 + j + lane_v4;
+                            seen[j / 16] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v4);
+                        }
+                        add_seen_lanes_v4(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 272,
+                            query_turned, 64, j1 - j0, seen);
+                    }
+                } else
+                    dot11_v4(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
+                pass_turn(call, task, m * n_q + i1);
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of key * score_2 */
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_v4(key,
+                    144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_v4(round_up(j1 - j0, 16), i1 - i0, key, score_2, sum_2, sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v4 seen[16] = {0};
+                        if (finite_v4(key + i * 1, 144, 64, 1)) continue;
+                        const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_20 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_19 = j0 + j + lane_v4;
+                            seen[j / 16] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_v4);
+                        }
+                        add_seen_v4(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, seen, j1 - j0);
+                    }
+                } else
+                    dot13_v4(round_up(j1 - j0, 16), i1 - i0, key, score_2, sum_2, sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(query_3 + d * 272 + j, load_v4(sum_2 + d * 272 + j) * (load_v4(query_sin + (d % 32) * 272 +
+                        j) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* sum_2 = (sum_2 * query_cos) + query_3 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum_2 + d * 272 + j, (load_v4(sum_2 + d * 272 + j) * load_v4(query_cos + (d % 32) * 272 +
+                        j)) + load_v4(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum + e * 272 + j, load_v4(sum + e * 272 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_v4(sum_2, 272, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_v4(sum, 272, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
+   */
+TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const sink = call->params->sink + (g * members + m);
+    const float *const out = call->out + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_batch = call->p.out.batch;
+    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_batch = call->p.dout.batch;
+    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    float *const unit_sum = (float *)(void *)(work + 0); /* [one: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 16] */
+    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16512); /* [e: 64, i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 32896); /* [i: 64] */
+    /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
+    for (int64_t one = 0; one < 1; one += 16) {
+        store_v4(unit_sum + one, splat_v4(0.0f));
+        store_v4(unit_sum_compensation + one, splat_v4(0.0f));
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
+            /* out_tile = out, with zeros beyond the last row */
+            transpose_v4(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+            /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
+            const float t_0 = sink[0] * 1.442695f;
+            for (int64_t one = 0; one < 1; one++) {
+                for (int64_t e = 0; e < 64; e++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 t_1 = exp2_v4(t_0 - load_v4(saved_0_tile + i));
+                        const vec_v4 term = load_v4(dout_tile + e * 64 + i) * (-(load_v4(out_tile + e * 64 + i) * t_1));
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
+                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
+                    unit_sum[one] = sum_then;
+                }
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t one = 0; one < 1; one++)
+            partial_0[one] = unit_sum[one];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
+    float *const query = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    /* sum_0_tile = sum_0, with zeros beyond the last row */
+    transpose_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle3));
+        }
+    }
+    /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(query + d * 64 + i, load_v4(sum_0_tile + d * 64 + i) * (load_v4(query_sin + (d % 32) * 64 + i)
+                    * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* sum_0_tile = (sum_0_tile * query_cos) + query */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(sum_0_tile + d * 64 + i, (load_v4(sum_0_tile + d * 64 + i) * load_v4(query_cos + (d % 32) * 64
+                    + i)) + load_v4(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
+            }
+        }
+    }
+    if (dq) {
+        /* dq = sum_0_tile, transposed back */
+        transpose_v4(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+TARGET_v4 static void softmax_gpt_oss_totals1_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t m = task % members;
+    const int64_t g = task / members;
+    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 16] */
+    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 16] */
+    float *const dsink = call->dsink ? call->dsink + (g * members + m) * 1 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 16] */
+    /* partial_0_tile = partial_0, with zeros beyond the last row */
+    for (int64_t one = 0; one < 1; one++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            partial_0_tile[unit16 * 16 + one] = partial_0[unit16 + one];
+    /* gradient = 0.0f */
+    for (int64_t one = 0; one < 1; one += 16) {
+        store_v4(gradient + one, splat_v4(0.0f));
+    }
+    /* gradient += partial_0_tile */
+    for (int64_t one = 0; one < 1; one += 16) {
+        vec_v4 gradient_in = (vec_v4){0};
+        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+            gradient_in += load_v4(partial_0_tile + unit16 * 16 + one);
+        }
+        store_v4(gradient + one, load_v4(gradient + one) + gradient_in);
+    }
+    /* gradient_2 = gradient */
+    const float gradient_0 = gradient[0];
+    for (int64_t one = 0; one < 1; one += 16) {
+        store_v4(gradient_2 + one, splat_v4(gradient_0));
+    }
+    if (dsink) {
+        /* dsink = gradient_2 */
+        for (int64_t one = 0; one < 1; one++)
+            dsink[one] = gradient_2[one];
+    }
+}
+
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is the workspace of this thread.
+   */
+TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
+    float *const result = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const k_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v4(k + i0 * k_row, k_row, i1 - i0, 64, k_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle3));
+        }
+    }
+    /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(result + d * 64 + i, (load_v4(k_tile + d * 64 + i) * load_v4(query_cos + (d % 32) * 64 + i)) +
+                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_v4(query_sin + (d % 32) * 64 +
+                    i)) * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* out = result, transposed back */
+    transpose_v4(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 32 - 1) / 32, i0 = (tiles - 1 - task % tiles) * 32,
+        i1 = min(i0 + 32, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
+    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
+    float *const query = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 32] */
+    float *const row_max = (float *)(void *)(work + 6144); /* [i: 32] */
+    float *const old_max = (float *)(void *)(work + 6272); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(work + 6400); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6528); /* [i: 32] */
+    float *const sum = (float *)(void *)(work + 16384); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(work + 24576); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 32] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 + i)) +
+                    ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d % 32) * 32 +
+                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* score[j][i] = sum over d of k * query */
+        dot14_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+            const int64_t t_4 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+                const ints_v4 t_6 = t_5 + (-127);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <= t_5),
+                        mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v4(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain], load_v4(score + j * 32 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_7 = load_v4(old_max + i);
+            const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new8);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new8);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_10 = load_v4(row_max + i);
+            vec_v4 row_sum_in = (vec_v4){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
+                store_v4(score + j * 32 + i, score_new11);
+                row_sum_in += score_new11;
+            }
+            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v4 seen[2] = {0};
+                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_12 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_13 = (i0 + i + lane_v4) + t_12;
+                    seen[i / 16] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13), mask_v4);
+                }
+                add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+            }
+        } else
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
+       sink * 1.44269 ... */
+    const float t_15 = sink[0] * 1.442695f;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_max_14 = load_v4(row_max + i);
+        const vec_v4 t_16 = max_nan_v4(row_max_14, splat_v4(t_15));
+        const vec_v4 t_17 = exp2_v4(row_max_14 - t_16);
+        const vec_v4 t_18 = (load_v4(row_sum + i) * t_17) + exp2_v4(t_15 - t_16);
+        const mask_v4 t_19 = t_18 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 32 + i, pick_v4(t_19, splat_v4(0.0f), (load_v4(sum + e * 32 + i) / t_18) * t_17));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 16) {
+        const ints_v4 t_1 = ((r + lane_v4) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle2));
+            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 32) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_v4(query_sin + (d % 32) * 64 + r))
+                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_2_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot15_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+               -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_4 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    const int64_t t_5 = (r % n_q) + n_k - n_q;
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <= t_4)
+                        & (t_4 <= t_5), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4 old_max_6 = load_v4(old_max + r);
+            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new7);
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new7);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row, v_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 seen[8] = {0};
+                const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
+                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const ints_v4 t_9 = j0 + j + lane_v4;
+                    seen[j / 16] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_v4);
+                }
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void softmax_gpt_oss_extend_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_max_11 = load_v4(carried_max + r);
+            const vec_v4 before_max_new12 = carried_max_11;
+            const vec_v4 state_max_13 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new14 = max_v4(load_v4(carried_max + r), state_max_13);
+            store_v4(carried_max + r, carried_max_new14);
+            const vec_v4 carried_factor_new15 = exp2_v4(before_max_new12 - carried_max_new14);
+            store_v4(carried_factor + r, carried_factor_new15);
+            const vec_v4 slot_factor_new16 = exp2_v4(state_max_13 - carried_max_new14);
+            store_v4(slot_factor + r, slot_factor_new16);
+            const vec_v4 carried_sum_17 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_17 * carried_factor_new15);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new15);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new16, splat_v4(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_18 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_19 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_18 * carried_factor_19);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_19);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const sink = call->params->sink + g * members;
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
+       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e = 0; e < 64; e += 16) {
+            const float carried_max_20 = carried_max[r];
+            const float t_21 = sink[(r / n_q)] * 1.442695f;
+            const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
+            const float t_23 = exp2f(carried_max_20 - t_22);
+            const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
+            store_v4(result + r * 64 + e, (t_24 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_24) *
+                t_23);
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v4 static void softmax_gpt_oss_extend_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
+/* max_v3 and min_v3, except that the result is NaN if b is NaN. */
+TARGET_v3 INLINE vec_v3 max_nan_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b != b), b, max_v3(a, b)); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2 is first subtracted from *x. pi/2 is the sum of
+   three constants (those of fdlibm), so the error of the difference is below 1e-17 for angles up to 10^6. */
+TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
+{
+    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
+    const wide_v3 n = t - 6755399441055744.0;
+    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_v3 turns = (ints_v3)t + quarter;
+    const vec_v3 r = __builtin_convertvector(left, vec_v3), z = r * r;
+    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3);
+    const mask_v3 negative = __builtin_convertvector((turns & 2), mask_v3);
+    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
+}
+
+TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
+TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
+
+TARGET_v3 INLINE vec_v3 log_v3(vec_v3 x)
+{
+    vec_v3 y = x;
+    for (int k = 0; k < 8; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
+{
+    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
+TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    UNROLL for (int r = 0; r < 8; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(t[r],
+            t[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    UNROLL for (int r = 0; r < 8; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
+            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    return t[0];
+}
+
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 8 rows to prefetch, or NULL. */
+TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v3 t[8];
+    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+    for (int64_t first = 0; first < steps; first += 64)
+        UNROLL for (int k = 0; k < 8; k++) {
+            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                t[k] += load_v3(a + s) *
+                    (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v3(c, lane_sums_v3(t));
+}
+
+/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
+    const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_v3 t[4][8];
+    UNROLL for (int k = 0; k < 8; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_v3 sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
+        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 8) {
+            const vec_v3 x0 = wide ? load_v3(wide_k + s) : load_v3(first + s),
+                x1 = wide ? load_v3(wide_k + steps + s) : load_v3(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v3 y = load_v3(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
+}
+
+/* columns_v3 for any number of rows of a. */
+TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
+TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* one row uses each b once: b is not widened first
+        */
+        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
+        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v3(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
+}
+
+/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* few rows: a core has few misses in flight */
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[256];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[256 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/48, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/272, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/272, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
+    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
+    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 90112); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 3072); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 91136); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 92160); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 93184); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 158720); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
+    float *const query_scale = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 224256); /* [d: 64, j: 48] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
+                const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 +
+                        i)) + ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d %
+                        32) * 16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_4 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 48 + j, cos_v3(&angle5));
+                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 48 + j, sin_v3(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key + d * 48 + j, (load_v3(k_tile + d * 48 + j) * load_v3(key_cos + (d % 32) * 48 + j)) +
+                        ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v3(key_sin + (d % 32) * 48
+                        + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, load_v3(row_max + i));
+            }
+            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+                const int64_t t_7 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                    const ints_v3 t_9 = t_8 + (-127);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
+                            t_8), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v3(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                load_v3(score + j * 16 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_10 = load_v3(old_max + i);
+                const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new11);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new11);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_13 = load_v3(row_max + i);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_12 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
+                    store_v3(score + j * 16 + i, score_new14);
+                    row_sum_in += score_new14;
+                }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
+                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2] = {0};
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_15 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                        seen[i / 8] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                            mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(((row_sum * exp2(row_max - max(row_max,
+               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
+            const float t_18 = sink[0] * 1.442695f;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_17 = load_v3(row_max + i);
+                const vec_v3 t_19 = max_nan_v3(row_max_17, splat_v3(t_18));
+                const vec_v3 t_20 = exp2_v3(row_max_17 - t_19);
+                const vec_v3 t_21 = (load_v3(row_sum + i) * t_20) + exp2_v3(t_18 - t_19);
+                const mask_v3 t_22 = t_21 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_22, splat_v3(0.0f),
+                        (load_v3(sum + e * 16 + i) / t_21) * t_20));
+                }
+            }
+            if (saved_0) {
+                /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
+                   sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
+                const float t_24 = sink[0] * 1.442695f;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 row_max_23 = load_v3(row_max + i);
+                    const vec_v3 t_25 = max_nan_v3(row_max_23, splat_v3(t_24));
+                    const vec_v3 t_26 = (load_v3(row_sum + i) * exp2_v3(row_max_23 - t_25)) + exp2_v3(t_24 - t_25);
+                    store_v3(query_scale + i, pick_v3(t_26 == 0.0f, splat_v3(0.0f),
+                        (log_v3(t_26) + (t_25 * 0.6931472f)) * 1.442695f));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            if (saved_0) {
+                /* saved_0 = query_scale */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    saved_0[(i0 + i)] = query_scale[i];
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_gpt_oss_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 8) {
+        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 32) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_v3(query_sin + (d % 32) * 64 + r))
+                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_gpt_oss_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_4 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
+                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 32) * 144 + j))
+                        + ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_v3(key_sin + (d % 32) *
+                        144 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot3_v3(round_up(j1 - j0, 8), rows, query, key, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+               -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_7 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    const int64_t t_8 = (r % n_q) + n_k - n_q;
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <= t_7)
+                        & (t_7 <= t_8), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            const vec_v3 old_max_9 = load_v3(old_max + r);
+            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new10);
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new10);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 seen[16] = {0};
+                const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
+                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const ints_v3 t_12 = j0 + j + lane_v3;
+                    seen[j / 8] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v3);
+                }
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void softmax_gpt_oss_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_max_14 = load_v3(carried_max + r);
+            const vec_v3 before_max_new15 = carried_max_14;
+            const vec_v3 state_max_16 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new17 = max_v3(load_v3(carried_max + r), state_max_16);
+            store_v3(carried_max + r, carried_max_new17);
+            const vec_v3 carried_factor_new18 = exp2_v3(before_max_new15 - carried_max_new17);
+            store_v3(carried_factor + r, carried_factor_new18);
+            const vec_v3 slot_factor_new19 = exp2_v3(state_max_16 - carried_max_new17);
+            store_v3(slot_factor + r, slot_factor_new19);
+            const vec_v3 carried_sum_20 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_20 * carried_factor_new18);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new18);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new19, splat_v3(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_21 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_22 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_21 * carried_factor_22);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_22);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const sink = call->params->sink + g * members;
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
+       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e = 0; e < 64; e += 8) {
+            const float carried_max_23 = carried_max[r];
+            const float t_24 = sink[(r / n_q)] * 1.442695f;
+            const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
+            const float t_26 = exp2f(carried_max_23 - t_25);
+            const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
+            store_v3(result + r * 64 + e, (t_27 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_27) *
+                t_26);
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v3 static void softmax_gpt_oss_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
+    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
+    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 90112); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 3072); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 91136); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 92160); /* [i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 93184); /* [d: 64, j: 48] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
+                const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 +
+                        i)) + ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d %
+                        32) * 16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_4 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_cos + t * 48 + j, cos_v3(&angle5));
+                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
+                store_v3(key_sin + t * 48 + j, sin_v3(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key + d * 48 + j, (load_v3(k_tile + d * 48 + j) * load_v3(key_cos + (d % 32) * 48 + j)) +
+                        ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v3(key_sin + (d % 32) * 48
+                        + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, load_v3(row_max + i));
+            }
+            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+                const int64_t t_7 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                    const ints_v3 t_9 = t_8 + (-127);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
+                            t_8), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v3(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                load_v3(score + j * 16 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_10 = load_v3(old_max + i);
+                const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new11);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new11);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_13 = load_v3(row_max + i);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_12 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
+                    store_v3(score + j * 16 + i, score_new14);
+                    row_sum_in += score_new14;
+                }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+            }
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            /* result = select(((row_sum * exp2(row_max - max(row_max,
+               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
+            const float t_16 = sink[0] * 1.442695f;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_15 = load_v3(row_max + i);
+                const vec_v3 t_17 = max_nan_v3(row_max_15, splat_v3(t_16));
+                const vec_v3 t_18 = (load_v3(row_sum + i) * exp2_v3(row_max_15 - t_17)) + exp2_v3(t_16 - t_17);
+                store_v3(result + i, pick_v3(t_18 == 0.0f, splat_v3(0.0f),
+                    (log_v3(t_18) + (t_17 * 0.6931472f)) * 1.442695f));
+            }
+            /* saved_0 = result */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                saved_0[(i0 + i)] = result[i];
+        }
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_gpt_oss_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(result + i, splat_v3(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 result_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            result_in[vector] = (vec_v3){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            store_v3(result + i, load_v3(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 256 - 1) / 256, j0 = task % tiles * 256, j1 = min(j0 + 256, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
+    const int64_t sum_0_head = call->p.n_q * 64;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: 256 of 272] */
+    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, j: 256 of 272] */
+    float *const query = (float *)(void *)(work + 69632); /* [d: 64, j: 256 of 272] */
+    float *const key_cos = (float *)(void *)(work + 69632); /* [t: 32, i: 144] */
+    float *const key_sin = (float *)(void *)(work + 88064); /* [t: 32, i: 144] */
+    float *const key = (float *)(void *)(work + 106496); /* [d: 64, i: 144] */
+    float *const query_2 = (float *)(void *)(work + 143360); /* [d: 64, j: 256 of 272] */
+    float *const score = (float *)(void *)(work + 212992); /* [i: 144, j: 256 of 272] */
+    float *const score_2 = (float *)(void *)(work + 369664); /* [i: 144, j: 256 of 272] */
+    float *const sum = (float *)(void *)(work + 526336); /* [e: 64, j: 256 of 272] */
+    float *const sum_compensation = (float *)(void *)(work + 595968); /* [e: 64, j: 256 of 272] */
+    float *const query_turned = (float *)(void *)(work + 665600); /* [j: 256, d: 64] */
+    float *const sum_2 = (float *)(void *)(work + 731136); /* [d: 64, j: 256 of 272] */
+    float *const sum_2_compensation = (float *)(void *)(work + 800768); /* [d: 64, j: 256 of 272] */
+    float *const query_3 = (float *)(void *)(work + 69632); /* [d: 64, j: 256 of 272] */
+    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 256 of 272] */
+    float *const q_tile = (float *)(void *)(work + 212992); /* [d: 64, i: 144] */
+    float *const v_tile = (float *)(void *)(work + 870400); /* [e: 64, j: 256 of 272] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 272 + j] = 0;
+    if (dk || sum_0) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 272 + j] = 0;
+    }
+    if (j0 <= 0) {
+        for (int64_t m = 0; m < members; m++) {
+            for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 144) {
+                const int64_t i1 = min(i0 + 144, i_end);
+                if (sum_0) {
+                    /* sum_0 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        for (int64_t d = 0; d < 64; d += 8) {
+                            store_v3(sum_0 + m * sum_0_head + (i0 + i) * 64 + d, splat_v3(0.0f));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    /* query_cos = cos(j * rope_theta); query_sin = sin(j * rope_theta) */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        const ints_v3 t_0 = j0 + j + lane_v3;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 272 + j, cos_v3(&angle1));
+            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 272 + j, sin_v3(&angle2));
+        }
+    }
+    /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
+       query_2 = query * 0.18033688f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                const vec_v3 query_new3 = (load_v3(k_tile + d * 272 + j) * load_v3(query_cos + (d % 32) * 272 + j)) +
+                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j) * load_v3(query_sin + (d % 32) * 272
+                    + j)) * (float)((d < 32) ? (-1.0) : 1.0));
+                store_v3(query + d * 272 + j, query_new3);
+                store_v3(query_2 + d * 272 + j, query_new3 * 0.18033688f);
+            }
+        }
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum + e * 272 + j, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 272 + j, splat_v3(0.0f));
+                }
+            }
+        }
+    }
+    if (sum_0) {
+        /* query_turned = query, with zeros beyond the last row */
+        transpose_v3(query, 272, 64, j1 - j0, query_turned, 64);
+    }
+    if (dk) {
+        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum_2 + d * 272 + j, splat_v3(0.0f));
+                    store_v3(sum_2_compensation + d * 272 + j, splat_v3(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = min(n_q, j1 + n_q - n_k + 127); i0 < i_end; i0 += 144) {
+            const int64_t i1 = min(i0 + 144, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
+            /* key_cos = cos((i + (n_k - n_q)) * rope_theta); key_sin = sin((i + (n_k - n_q)) * rope_theta) */
+            const int64_t t_4 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+                for (int64_t t = 0; t < 32; t++) {
+                    const wide_v3 angle6 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
+                    store_v3(key_cos + t * 144 + i, cos_v3(&angle6));
+                    const wide_v3 angle7 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
+                    store_v3(key_sin + t * 144 + i, sin_v3(&angle7));
+                }
+            }
+            /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(key + d * 144 + i, (load_v3(q_tile + d * 144 + i) * load_v3(key_cos + (d % 32) * 144 +
+                            i)) + ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_v3(key_sin + (d
+                            % 32) * 144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                    }
+                }
+            }
+            /* score[i][j] = sum over d of key * query_2 */
+            dot6_v3(round_up(j1 - j0, 8), i1 - i0, key, query_2, score);
+            if (dk || sum_0) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2);
+            }
+            /* score = exp2(score - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_v3(score + i * 272 + j, exp2_v3(load_v3(score + i * 272 + j) - (saved_0[m * saved_0_head + (i0
+                        + i)])));
+                }
+            }
+            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const ints_v3 t_8 = j0 + j + lane_v3;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        const int64_t t_9 = (i0 + i) + n_k - n_q;
+                        store_v3(score + i * 272 + j, pick_v3(__builtin_convertvector((((i0 + i) + n_k - n_q - 127) <=
+                            t_8) & (t_8 <= t_9), mask_v3), load_v3(score + i * 272 + j), splat_v3(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_v3(dout +
+                    m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v3 seen[32] = {0};
+                        if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_12 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_11 = j0 + j + lane_v3;
+                            seen[j / 8] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v3);
+                        }
+                        add_seen_v3(64, sum, 272, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 272, seen, j1 - j0);
+                    }
+                } else
+                    dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk || sum_0) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(score_2 + i * 272 + j, (load_v3(score_2 + i * 272 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_v3(score + i * 272 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
+                */
+                if (dk || sum_0) {
+                    /* score_2 = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const ints_v3 t_13 = j0 + j + lane_v3;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            const int64_t t_14 = (i0 + i) + n_k - n_q;
+                            store_v3(score_2 + i * 272 + j, pick_v3(__builtin_convertvector((((i0 + i) + n_k - n_q -
+                                127) <= t_13) & (t_13 <= t_14), mask_v3), load_v3(score_2 + i * 272 + j),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (sum_0) {
+                /* sum_0[i][d] += sum over j of score_2 * query_turned */
+                await_turn(call, task, m * n_q + i1);
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) &&
+                    !finite_v3(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
+                    them */
+                    dot10_v3(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v3 seen[32] = {0};
+                        const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_17 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_16 = j0 + j + lane_v3;
+                            seen[j / 8] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v3);
+                        }
+                        add_seen_lanes_v3(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 272,
+                            query_turned, 64, j1 - j0, seen);
+                    }
+                } else
+                    dot11_v3(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
+                pass_turn(call, task, m * n_q + i1);
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of key * score_2 */
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_v3(key,
+                    144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_v3(round_up(j1 - j0, 8), i1 - i0, key, score_2, sum_2, sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v3 seen[32] = {0};
+                        if (finite_v3(key + i * 1, 144, 64, 1)) continue;
+                        const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_20 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_19 = j0 + j + lane_v3;
+                            seen[j / 8] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_v3);
+                        }
+                        add_seen_v3(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, seen, j1 - j0);
+                    }
+                } else
+                    dot13_v3(round_up(j1 - j0, 8), i1 - i0, key, score_2, sum_2, sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(query_3 + d * 272 + j, load_v3(sum_2 + d * 272 + j) * (load_v3(query_sin + (d % 32) * 272 +
+                        j) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* sum_2 = (sum_2 * query_cos) + query_3 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum_2 + d * 272 + j, (load_v3(sum_2 + d * 272 + j) * load_v3(query_cos + (d % 32) * 272 +
+                        j)) + load_v3(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum + e * 272 + j, load_v3(sum + e * 272 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_v3(sum_2, 272, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_v3(sum, 272, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
+   */
+TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const sink = call->params->sink + (g * members + m);
+    const float *const out = call->out + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_batch = call->p.out.batch;
+    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_batch = call->p.dout.batch;
+    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    float *const unit_sum = (float *)(void *)(work + 0); /* [one: 8] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 8] */
+    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16512); /* [e: 64, i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 32896); /* [i: 64] */
+    /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
+    for (int64_t one = 0; one < 1; one += 8) {
+        store_v3(unit_sum + one, splat_v3(0.0f));
+        store_v3(unit_sum_compensation + one, splat_v3(0.0f));
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
+            /* out_tile = out, with zeros beyond the last row */
+            transpose_v3(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+            /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
+            const float t_0 = sink[0] * 1.442695f;
+            for (int64_t one = 0; one < 1; one++) {
+                for (int64_t e = 0; e < 64; e++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 t_1 = exp2_v3(t_0 - load_v3(saved_0_tile + i));
+                        const vec_v3 term = load_v3(dout_tile + e * 64 + i) * (-(load_v3(out_tile + e * 64 + i) * t_1));
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
+                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
+                    unit_sum[one] = sum_then;
+                }
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t one = 0; one < 1; one++)
+            partial_0[one] = unit_sum[one];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
+    float *const query = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    /* sum_0_tile = sum_0, with zeros beyond the last row */
+    transpose_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle3));
+        }
+    }
+    /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query + d * 64 + i, load_v3(sum_0_tile + d * 64 + i) * (load_v3(query_sin + (d % 32) * 64 + i)
+                    * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* sum_0_tile = (sum_0_tile * query_cos) + query */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(sum_0_tile + d * 64 + i, (load_v3(sum_0_tile + d * 64 + i) * load_v3(query_cos + (d % 32) * 64
+                    + i)) + load_v3(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
+            }
+        }
+    }
+    if (dq) {
+        /* dq = sum_0_tile, transposed back */
+        transpose_v3(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+TARGET_v3 static void softmax_gpt_oss_totals1_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t m = task % members;
+    const int64_t g = task / members;
+    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 8] */
+    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 8] */
+    float *const dsink = call->dsink ? call->dsink + (g * members + m) * 1 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 8] */
+    /* partial_0_tile = partial_0, with zeros beyond the last row */
+    for (int64_t one = 0; one < 1; one++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            partial_0_tile[unit16 * 8 + one] = partial_0[unit16 + one];
+    /* gradient = 0.0f */
+    for (int64_t one = 0; one < 1; one += 8) {
+        store_v3(gradient + one, splat_v3(0.0f));
+    }
+    /* gradient += partial_0_tile */
+    for (int64_t one = 0; one < 1; one += 8) {
+        vec_v3 gradient_in = (vec_v3){0};
+        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+            gradient_in += load_v3(partial_0_tile + unit16 * 8 + one);
+        }
+        store_v3(gradient + one, load_v3(gradient + one) + gradient_in);
+    }
+    /* gradient_2 = gradient */
+    const float gradient_0 = gradient[0];
+    for (int64_t one = 0; one < 1; one += 8) {
+        store_v3(gradient_2 + one, splat_v3(gradient_0));
+    }
+    if (dsink) {
+        /* dsink = gradient_2 */
+        for (int64_t one = 0; one < 1; one++)
+            dsink[one] = gradient_2[one];
+    }
+}
+
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is the workspace of this thread.
+   */
+TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
+    float *const result = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const k_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v3(k + i0 * k_row, k_row, i1 - i0, 64, k_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle3));
+        }
+    }
+    /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(result + d * 64 + i, (load_v3(k_tile + d * 64 + i) * load_v3(query_cos + (d % 32) * 64 + i)) +
+                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_v3(query_sin + (d % 32) * 64 +
+                    i)) * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* out = result, transposed back */
+    transpose_v3(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
+        i1 = min(i0 + 16, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const query = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
+    float *const row_max = (float *)(void *)(work + 3072); /* [i: 16] */
+    float *const old_max = (float *)(void *)(work + 3136); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(work + 3200); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(work + 3264); /* [i: 16] */
+    float *const sum = (float *)(void *)(work + 8192); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(work + 12288); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 16] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 + i)) +
+                    ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d % 32) * 16 +
+                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* score[j][i] = sum over d of k * query */
+        dot14_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+            const int64_t t_4 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+                const ints_v3 t_6 = t_5 + (-127);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <= t_5),
+                        mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 16 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_7 = load_v3(old_max + i);
+            const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new8);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new8);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_10 = load_v3(row_max + i);
+            vec_v3 row_sum_in = (vec_v3){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
+                store_v3(score + j * 16 + i, score_new11);
+                row_sum_in += score_new11;
+            }
+            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v3 seen[2] = {0};
+                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_12 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_13 = (i0 + i + lane_v3) + t_12;
+                    seen[i / 8] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13), mask_v3);
+                }
+                add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+            }
+        } else
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
+       sink * 1.44269 ... */
+    const float t_15 = sink[0] * 1.442695f;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_max_14 = load_v3(row_max + i);
+        const vec_v3 t_16 = max_nan_v3(row_max_14, splat_v3(t_15));
+        const vec_v3 t_17 = exp2_v3(row_max_14 - t_16);
+        const vec_v3 t_18 = (load_v3(row_sum + i) * t_17) + exp2_v3(t_15 - t_16);
+        const mask_v3 t_19 = t_18 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 16 + i, pick_v3(t_19, splat_v3(0.0f), (load_v3(sum + e * 16 + i) / t_18) * t_17));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 8) {
+        const ints_v3 t_1 = ((r + lane_v3) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle2));
+            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 32) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_v3(query_sin + (d % 32) * 64 + r))
+                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_2_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot15_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+               -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_4 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    const int64_t t_5 = (r % n_q) + n_k - n_q;
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <= t_4)
+                        & (t_4 <= t_5), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            const vec_v3 old_max_6 = load_v3(old_max + r);
+            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new7);
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new7);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row, v_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 seen[16] = {0};
+                const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
+                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const ints_v3 t_9 = j0 + j + lane_v3;
+                    seen[j / 8] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_v3);
+                }
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void softmax_gpt_oss_extend_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_max_11 = load_v3(carried_max + r);
+            const vec_v3 before_max_new12 = carried_max_11;
+            const vec_v3 state_max_13 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new14 = max_v3(load_v3(carried_max + r), state_max_13);
+            store_v3(carried_max + r, carried_max_new14);
+            const vec_v3 carried_factor_new15 = exp2_v3(before_max_new12 - carried_max_new14);
+            store_v3(carried_factor + r, carried_factor_new15);
+            const vec_v3 slot_factor_new16 = exp2_v3(state_max_13 - carried_max_new14);
+            store_v3(slot_factor + r, slot_factor_new16);
+            const vec_v3 carried_sum_17 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_17 * carried_factor_new15);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new15);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new16, splat_v3(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_18 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_19 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_18 * carried_factor_19);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_19);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const sink = call->params->sink + g * members;
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
+       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e = 0; e < 64; e += 8) {
+            const float carried_max_20 = carried_max[r];
+            const float t_21 = sink[(r / n_q)] * 1.442695f;
+            const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
+            const float t_23 = exp2f(carried_max_20 - t_22);
+            const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
+            store_v3(result + r * 64 + e, (t_24 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_24) *
+                t_23);
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v3 static void softmax_gpt_oss_extend_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
+/* max_any and min_any, except that the result is NaN if b is NaN. */
+INLINE vec_any max_nan_any(vec_any a, vec_any b) { return pick_any((mask_any)(b != b), b, max_any(a, b)); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* Returns the sine of *x + quarter * pi/2. The nearest multiple of pi/2 is first subtracted from *x. pi/2 is the sum of
+   three constants (those of fdlibm), so the error of the difference is below 1e-17 for angles up to 10^6. */
+INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
+{
+    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* low bits: *x / (pi/2), rounded */
+    const wide_any n = t - 6755399441055744.0;
+    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_any turns = (ints_any)t + quarter;
+    const vec_any r = __builtin_convertvector(left, vec_any), z = r * r;
+    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any);
+    const mask_any negative = __builtin_convertvector((turns & 2), mask_any);
+    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
+}
+
+INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
+INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
+
+INLINE vec_any log_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+INLINE float lane_max_any(vec_any x)
+{
+    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
+INLINE vec_any lane_sums_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 4, 2, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 5, 3,
+            7);
+    UNROLL for (int r = 0; r < 4; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 4, 5) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 6,
+            7);
+    return t[0];
+}
+
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 4 rows to prefetch, or NULL. */
+INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_any t[4];
+    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+    for (int64_t first = 0; first < steps; first += 32)
+        UNROLL for (int k = 0; k < 4; k++) {
+            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                t[k] += load_any(a + s) *
+                    (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_any(c, lane_sums_any(t));
+}
+
+/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_any t[4][4];
+    UNROLL for (int k = 0; k < 4; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_any sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
+        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 4) {
+            const vec_any x0 = wide ? load_any(wide_k + s) : load_any(first + s),
+                x1 = wide ? load_any(wide_k + steps + s) : load_any(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_any y = load_any(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
+}
+
+/* columns_any for any number of rows of a. */
+INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
+   hardware); with more, 64 rows ahead. */
+INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* one row uses each b once: b is not widened first
+        */
+        fetch_any(4, steps, b + 64 * b_row, b_row);
+        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
+        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_any(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
+}
+
+/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
+   and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* few rows: a core has few misses in flight */
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
+/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[144];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_any, so the result is rounded equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[144 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/48, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot6_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
+}
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot12_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot13_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot14_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+APART void dot15_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
+    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
+    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 57344); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 3072); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 57856); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 58368); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 58880); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 91648); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
+    float *const query_scale = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 124416); /* [d: 64, j: 48] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle2));
+                const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 +
+                        i)) + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d %
+                        32) * 16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_4 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 48 + j, cos_any(&angle5));
+                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 48 + j, sin_any(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key + d * 48 + j, (load_any(k_tile + d * 48 + j) * load_any(key_cos + (d % 32) * 48 + j))
+                        + ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_any(key_sin + (d % 32) *
+                        48 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, load_any(row_max + i));
+            }
+            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+                const int64_t t_7 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                    const ints_any t_9 = t_8 + (-127);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
+                            t_8), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_any(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                load_any(score + j * 16 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_10 = load_any(old_max + i);
+                const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new11);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new11);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_13 = load_any(row_max + i);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_12 = load_any(score + j * 16 + i);
+                    const vec_any score_new14 = exp2_any(score_12 - row_max_13);
+                    store_any(score + j * 16 + i, score_new14);
+                    row_sum_in += score_new14;
+                }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
+                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4] = {0};
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_15 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                        seen[i / 4] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                            mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(((row_sum * exp2(row_max - max(row_max,
+               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
+            const float t_18 = sink[0] * 1.442695f;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_17 = load_any(row_max + i);
+                const vec_any t_19 = max_nan_any(row_max_17, splat_any(t_18));
+                const vec_any t_20 = exp2_any(row_max_17 - t_19);
+                const vec_any t_21 = (load_any(row_sum + i) * t_20) + exp2_any(t_18 - t_19);
+                const mask_any t_22 = t_21 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_22, splat_any(0.0f),
+                        (load_any(sum + e * 16 + i) / t_21) * t_20));
+                }
+            }
+            if (saved_0) {
+                /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
+                   sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
+                const float t_24 = sink[0] * 1.442695f;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any row_max_23 = load_any(row_max + i);
+                    const vec_any t_25 = max_nan_any(row_max_23, splat_any(t_24));
+                    const vec_any t_26 = (load_any(row_sum + i) * exp2_any(row_max_23 - t_25)) + exp2_any(t_24 - t_25);
+                    store_any(query_scale + i, pick_any(t_26 == 0.0f, splat_any(0.0f),
+                        (log_any(t_26) + (t_25 * 0.6931472f)) * 1.442695f));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            if (saved_0) {
+                /* saved_0 = query_scale */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    saved_0[(i0 + i)] = query_scale[i];
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_gpt_oss_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 4) {
+        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 32) * 64 + r)) +
+                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_any(query_sin + (d % 32) * 64 +
+                r)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_gpt_oss_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_4 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle5));
+                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 32) * 144 +
+                        j)) + ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_any(key_sin + (d %
+                        32) * 144 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot3_any(round_up(j1 - j0, 4), rows, query, key, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+               -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_7 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    const int64_t t_8 = (r % n_q) + n_k - n_q;
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <=
+                        t_7) & (t_7 <= t_8), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            const vec_any old_max_9 = load_any(old_max + r);
+            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new10);
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new10);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any seen[32] = {0};
+                const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
+                const int64_t t_13 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const ints_any t_12 = j0 + j + lane_any;
+                    seen[j / 4] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_any);
+                }
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void softmax_gpt_oss_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_max_14 = load_any(carried_max + r);
+            const vec_any before_max_new15 = carried_max_14;
+            const vec_any state_max_16 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new17 = max_any(load_any(carried_max + r), state_max_16);
+            store_any(carried_max + r, carried_max_new17);
+            const vec_any carried_factor_new18 = exp2_any(before_max_new15 - carried_max_new17);
+            store_any(carried_factor + r, carried_factor_new18);
+            const vec_any slot_factor_new19 = exp2_any(state_max_16 - carried_max_new17);
+            store_any(slot_factor + r, slot_factor_new19);
+            const vec_any carried_sum_20 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_20 * carried_factor_new18);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new18);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new19, splat_any(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_21 = load_any(carried + r * 64 + e);
+                    const float carried_factor_22 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_21 * carried_factor_22);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_22);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const sink = call->params->sink + g * members;
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
+       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e = 0; e < 64; e += 4) {
+            const float carried_max_23 = carried_max[r];
+            const float t_24 = sink[(r / n_q)] * 1.442695f;
+            const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
+            const float t_26 = exp2f(carried_max_23 - t_25);
+            const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
+            store_any(result + r * 64 + e, (t_27 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_27) *
+                t_26);
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+static void softmax_gpt_oss_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_few_queries_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
+    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
+    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 57344); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 3072); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 57856); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 58368); /* [i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 58880); /* [d: 64, j: 48] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle2));
+                const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 +
+                        i)) + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d %
+                        32) * 16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_4 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_cos + t * 48 + j, cos_any(&angle5));
+                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
+                store_any(key_sin + t * 48 + j, sin_any(&angle6));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key + d * 48 + j, (load_any(k_tile + d * 48 + j) * load_any(key_cos + (d % 32) * 48 + j))
+                        + ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_any(key_sin + (d % 32) *
+                        48 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            if (!(((i0 + n_k - n_q - 127) < j1) && (j0 < (i1 + n_k - n_q)))) continue;
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, load_any(row_max + i));
+            }
+            if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+                const int64_t t_7 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                    const ints_any t_9 = t_8 + (-127);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_9 <= (j0 + j)) & ((j0 + j) <=
+                            t_8), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_any(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                load_any(score + j * 16 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_10 = load_any(old_max + i);
+                const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new11);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new11);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_13 = load_any(row_max + i);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_12 = load_any(score + j * 16 + i);
+                    const vec_any score_new14 = exp2_any(score_12 - row_max_13);
+                    store_any(score + j * 16 + i, score_new14);
+                    row_sum_in += score_new14;
+                }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+            }
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            /* result = select(((row_sum * exp2(row_max - max(row_max,
+               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
+            const float t_16 = sink[0] * 1.442695f;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_15 = load_any(row_max + i);
+                const vec_any t_17 = max_nan_any(row_max_15, splat_any(t_16));
+                const vec_any t_18 = (load_any(row_sum + i) * exp2_any(row_max_15 - t_17)) + exp2_any(t_16 - t_17);
+                store_any(result + i, pick_any(t_18 == 0.0f, splat_any(0.0f),
+                    (log_any(t_18) + (t_17 * 0.6931472f)) * 1.442695f));
+            }
+            /* saved_0 = result */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                saved_0[(i0 + i)] = result[i];
+        }
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void softmax_gpt_oss_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(result + i, splat_any(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any result_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            result_in[vector] = (vec_any){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            store_any(result + i, load_any(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 128 - 1) / 128, j0 = task % tiles * 128, j1 = min(j0 + 128, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
+    const int64_t sum_0_head = call->p.n_q * 64;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: 128 of 144] */
+    float *const query_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const query = (float *)(void *)(work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const key_cos = (float *)(void *)(work + 36864); /* [t: 32, i: 144] */
+    float *const key_sin = (float *)(void *)(work + 55296); /* [t: 32, i: 144] */
+    float *const key = (float *)(void *)(work + 73728); /* [d: 64, i: 144] */
+    float *const query_2 = (float *)(void *)(work + 110592); /* [d: 64, j: 128 of 144] */
+    float *const score = (float *)(void *)(work + 147456); /* [i: 144, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(work + 230400); /* [i: 144, j: 128 of 144] */
+    float *const sum = (float *)(void *)(work + 313344); /* [e: 64, j: 128 of 144] */
+    float *const sum_compensation = (float *)(void *)(work + 350208); /* [e: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(work + 387072); /* [j: 128, d: 64] */
+    float *const sum_2 = (float *)(void *)(work + 419840); /* [d: 64, j: 128 of 144] */
+    float *const sum_2_compensation = (float *)(void *)(work + 456704); /* [d: 64, j: 128 of 144] */
+    float *const query_3 = (float *)(void *)(work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const k_tile = (float *)(void *)(work + 73728); /* [d: 64, j: 128 of 144] */
+    float *const q_tile = (float *)(void *)(work + 147456); /* [d: 64, i: 144] */
+    float *const v_tile = (float *)(void *)(work + 493568); /* [e: 64, j: 128 of 144] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+    if (dk || sum_0) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 144 + j] = 0;
+    }
+    if (j0 <= 0) {
+        for (int64_t m = 0; m < members; m++) {
+            for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 144) {
+                const int64_t i1 = min(i0 + 144, i_end);
+                if (sum_0) {
+                    /* sum_0 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        for (int64_t d = 0; d < 64; d += 4) {
+                            store_any(sum_0 + m * sum_0_head + (i0 + i) * 64 + d, splat_any(0.0f));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    /* query_cos = cos(j * rope_theta); query_sin = sin(j * rope_theta) */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        const ints_any t_0 = j0 + j + lane_any;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 144 + j, cos_any(&angle1));
+            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 144 + j, sin_any(&angle2));
+        }
+    }
+    /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
+       query_2 = query * 0.18033688f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                const vec_any query_new3 = (load_any(k_tile + d * 144 + j) * load_any(query_cos + (d % 32) * 144 + j)) +
+                    ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_any(query_sin + (d % 32) *
+                    144 + j)) * (float)((d < 32) ? (-1.0) : 1.0));
+                store_any(query + d * 144 + j, query_new3);
+                store_any(query_2 + d * 144 + j, query_new3 * 0.18033688f);
+            }
+        }
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum + e * 144 + j, splat_any(0.0f));
+                    store_any(sum_compensation + e * 144 + j, splat_any(0.0f));
+                }
+            }
+        }
+    }
+    if (sum_0) {
+        /* query_turned = query, with zeros beyond the last row */
+        transpose_any(query, 144, 64, j1 - j0, query_turned, 64);
+    }
+    if (dk) {
+        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum_2 + d * 144 + j, splat_any(0.0f));
+                    store_any(sum_2_compensation + d * 144 + j, splat_any(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = min(n_q, j1 + n_q - n_k + 127); i0 < i_end; i0 += 144) {
+            const int64_t i1 = min(i0 + 144, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
+            /* key_cos = cos((i + (n_k - n_q)) * rope_theta); key_sin = sin((i + (n_k - n_q)) * rope_theta) */
+            const int64_t t_4 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_5 = (i0 + i + lane_any) + t_4;
+                for (int64_t t = 0; t < 32; t++) {
+                    const wide_any angle6 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
+                    store_any(key_cos + t * 144 + i, cos_any(&angle6));
+                    const wide_any angle7 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
+                    store_any(key_sin + t * 144 + i, sin_any(&angle7));
+                }
+            }
+            /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(key + d * 144 + i, (load_any(q_tile + d * 144 + i) * load_any(key_cos + (d % 32) * 144
+                            + i)) + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_any(key_sin +
+                            (d % 32) * 144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                    }
+                }
+            }
+            /* score[i][j] = sum over d of key * query_2 */
+            dot6_any(round_up(j1 - j0, 4), i1 - i0, key, query_2, score);
+            if (dk || sum_0) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
+                    score_2);
+            }
+            /* score = exp2(score - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_any(score + i * 144 + j, exp2_any(load_any(score + i * 144 + j) - (saved_0[m * saved_0_head +
+                        (i0 + i)])));
+                }
+            }
+            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
+                */
+                /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const ints_any t_8 = j0 + j + lane_any;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        const int64_t t_9 = (i0 + i) + n_k - n_q;
+                        store_any(score + i * 144 + j, pick_any(__builtin_convertvector((((i0 + i) + n_k - n_q - 127) <=
+                            t_8) & (t_8 <= t_9), mask_any), load_any(score + i * 144 + j), splat_any(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_any(dout
+                    + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_any seen[32] = {0};
+                        if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_12 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_11 = j0 + j + lane_any;
+                            seen[j / 4] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_any);
+                        }
+                        add_seen_any(64, sum, 144, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 144, seen, j1 - j0);
+                    }
+                } else
+                    dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk || sum_0) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(score_2 + i * 144 + j, (load_any(score_2 + i * 144 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_any(score + i * 144 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if ((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) { /* the tile is partly outside the mask
+                */
+                if (dk || sum_0) {
+                    /* score_2 = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const ints_any t_13 = j0 + j + lane_any;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            const int64_t t_14 = (i0 + i) + n_k - n_q;
+                            store_any(score_2 + i * 144 + j, pick_any(__builtin_convertvector((((i0 + i) + n_k - n_q -
+                                127) <= t_13) & (t_13 <= t_14), mask_any), load_any(score_2 + i * 144 + j),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (sum_0) {
+                /* sum_0[i][d] += sum over j of score_2 * query_turned */
+                await_turn(call, task, m * n_q + i1);
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) &&
+                    !finite_any(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
+                    them */
+                    dot10_any(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_any seen[32] = {0};
+                        const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_17 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_16 = j0 + j + lane_any;
+                            seen[j / 4] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_any);
+                        }
+                        add_seen_lanes_any(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 144,
+                            query_turned, 64, j1 - j0, seen);
+                    }
+                } else
+                    dot11_any(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
+                pass_turn(call, task, m * n_q + i1);
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of key * score_2 */
+                if (__builtin_expect(((i0 < (j1 + n_q - n_k - 1)) || ((j0 + n_q - n_k + 128) < i1)) && !finite_any(key,
+                    144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_any(round_up(j1 - j0, 4), i1 - i0, key, score_2, sum_2, sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_any seen[32] = {0};
+                        if (finite_any(key + i * 1, 144, 64, 1)) continue;
+                        const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
+                        const int64_t t_20 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_19 = j0 + j + lane_any;
+                            seen[j / 4] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_any);
+                        }
+                        add_seen_any(64, sum_2, 144, key + i * 1, 144, score_2 + i * 144, seen, j1 - j0);
+                    }
+                } else
+                    dot13_any(round_up(j1 - j0, 4), i1 - i0, key, score_2, sum_2, sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(query_3 + d * 144 + j, load_any(sum_2 + d * 144 + j) * (load_any(query_sin + (d % 32) *
+                        144 + j) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* sum_2 = (sum_2 * query_cos) + query_3 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum_2 + d * 144 + j, (load_any(sum_2 + d * 144 + j) * load_any(query_cos + (d % 32) * 144
+                        + j)) + load_any(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum + e * 144 + j, load_any(sum + e * 144 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_any(sum_2, 144, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_any(sum, 144, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
+   */
+static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const sink = call->params->sink + (g * members + m);
+    const float *const out = call->out + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_batch = call->p.out.batch;
+    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_batch = call->p.dout.batch;
+    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    float *const unit_sum = (float *)(void *)(work + 0); /* [one: 4] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 4] */
+    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16512); /* [e: 64, i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 32896); /* [i: 64] */
+    /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
+    for (int64_t one = 0; one < 1; one += 4) {
+        store_any(unit_sum + one, splat_any(0.0f));
+        store_any(unit_sum_compensation + one, splat_any(0.0f));
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
+            /* out_tile = out, with zeros beyond the last row */
+            transpose_any(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+            /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
+            const float t_0 = sink[0] * 1.442695f;
+            for (int64_t one = 0; one < 1; one++) {
+                for (int64_t e = 0; e < 64; e++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any t_1 = exp2_any(t_0 - load_any(saved_0_tile + i));
+                        const vec_any term = load_any(dout_tile + e * 64 + i) * (-(load_any(out_tile + e * 64 + i) *
+                            t_1));
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
+                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
+                    unit_sum[one] = sum_then;
+                }
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t one = 0; one < 1; one++)
+            partial_0[one] = unit_sum[one];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
+    float *const query = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    /* sum_0_tile = sum_0, with zeros beyond the last row */
+    transpose_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle3));
+        }
+    }
+    /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query + d * 64 + i, load_any(sum_0_tile + d * 64 + i) * (load_any(query_sin + (d % 32) * 64 +
+                    i) * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* sum_0_tile = (sum_0_tile * query_cos) + query */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(sum_0_tile + d * 64 + i, (load_any(sum_0_tile + d * 64 + i) * load_any(query_cos + (d % 32) *
+                    64 + i)) + load_any(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
+            }
+        }
+    }
+    if (dq) {
+        /* dq = sum_0_tile, transposed back */
+        transpose_any(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+static void softmax_gpt_oss_totals1_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t m = task % members;
+    const int64_t g = task / members;
+    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 4] */
+    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 4] */
+    float *const dsink = call->dsink ? call->dsink + (g * members + m) * 1 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 4] */
+    /* partial_0_tile = partial_0, with zeros beyond the last row */
+    for (int64_t one = 0; one < 1; one++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            partial_0_tile[unit16 * 4 + one] = partial_0[unit16 + one];
+    /* gradient = 0.0f */
+    for (int64_t one = 0; one < 1; one += 4) {
+        store_any(gradient + one, splat_any(0.0f));
+    }
+    /* gradient += partial_0_tile */
+    for (int64_t one = 0; one < 1; one += 4) {
+        vec_any gradient_in = (vec_any){0};
+        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+            gradient_in += load_any(partial_0_tile + unit16 * 4 + one);
+        }
+        store_any(gradient + one, load_any(gradient + one) + gradient_in);
+    }
+    /* gradient_2 = gradient */
+    const float gradient_0 = gradient[0];
+    for (int64_t one = 0; one < 1; one += 4) {
+        store_any(gradient_2 + one, splat_any(gradient_0));
+    }
+    if (dsink) {
+        /* dsink = gradient_2 */
+        for (int64_t one = 0; one < 1; one++)
+            dsink[one] = gradient_2[one];
+    }
+}
+
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is the workspace of this thread.
+   */
+static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
+    float *const result = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const k_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_any(k + i0 * k_row, k_row, i1 - i0, 64, k_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle3));
+        }
+    }
+    /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(result + d * 64 + i, (load_any(k_tile + d * 64 + i) * load_any(query_cos + (d % 32) * 64 + i))
+                    + ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_any(query_sin + (d % 32) *
+                    64 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* out = result, transposed back */
+    transpose_any(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
+        i1 = min(i0 + 16, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sink = call->params->sink + (g * members + m);
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const query = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
+    float *const row_max = (float *)(void *)(work + 3072); /* [i: 16] */
+    float *const old_max = (float *)(void *)(work + 3136); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(work + 3200); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(work + 3264); /* [i: 16] */
+    float *const sum = (float *)(void *)(work + 8192); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(work + 12288); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 16] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const ints_any t_1 = (i0 + i + lane_any) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 16 + i, cos_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 16 + i, sin_any(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 + i))
+                    + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d % 32) *
+                    16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(0, i0 + n_k - n_q - 127), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* score[j][i] = sum over d of k * query */
+        dot14_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select((((i + (n_k - n_q)) + -127) <= j) && (j <= (i + (n_k - n_q))), score, -INFINITY) */
+            const int64_t t_4 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_5 = (i0 + i + lane_any) + t_4;
+                const ints_any t_6 = t_5 + (-127);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_6 <= (j0 + j)) & ((j0 + j) <=
+                        t_5), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                            load_any(score + j * 16 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_7 = load_any(old_max + i);
+            const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new8);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new8);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_10 = load_any(row_max + i);
+            vec_any row_sum_in = (vec_any){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_9 = load_any(score + j * 16 + i);
+                const vec_any score_new11 = exp2_any(score_9 - row_max_10);
+                store_any(score + j * 16 + i, score_new11);
+                row_sum_in += score_new11;
+            }
+            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((j0 < (i1 + n_k - n_q - 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_any seen[4] = {0};
+                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_12 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_13 = (i0 + i + lane_any) + t_12;
+                    seen[i / 4] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13), mask_any);
+                }
+                add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+            }
+        } else
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
+       sink * 1.44269 ... */
+    const float t_15 = sink[0] * 1.442695f;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_max_14 = load_any(row_max + i);
+        const vec_any t_16 = max_nan_any(row_max_14, splat_any(t_15));
+        const vec_any t_17 = exp2_any(row_max_14 - t_16);
+        const vec_any t_18 = (load_any(row_sum + i) * t_17) + exp2_any(t_15 - t_16);
+        const mask_any t_19 = t_18 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 16 + i, pick_any(t_19, splat_any(0.0f), (load_any(sum + e * 16 + i) / t_18) * t_17));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_gpt_oss_extend_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + (n_k - n_q)) * rope_theta);
+       query_sin = sin(((r % n_q) + (n_k - n_q)) * rope_theta) */
+    const int64_t t_0 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 4) {
+        const ints_any t_1 = ((r + lane_any) % n_q) + t_0;
+        for (int64_t t = 0; t < 32; t++) {
+            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle2));
+            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle3));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 32) * 64 + r)) +
+                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_any(query_sin + (d % 32) * 64 +
+                r)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_gpt_oss_extend_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 127), j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot15_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + (n_k - n_q)) + -127) <= j) && (j <= ((r % n_q) + (n_k - n_q))), score,
+               -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_4 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    const int64_t t_5 = (r % n_q) + n_k - n_q;
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + n_k - n_q - 127) <=
+                        t_4) & (t_4 <= t_5), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            const vec_any old_max_6 = load_any(old_max + r);
+            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new7);
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new7);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - 128)) || ((n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row, v_row,
+            j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any seen[32] = {0};
+                const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
+                const int64_t t_10 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const ints_any t_9 = j0 + j + lane_any;
+                    seen[j / 4] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_any);
+                }
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
+            }
+        } else
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void softmax_gpt_oss_extend_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_max_11 = load_any(carried_max + r);
+            const vec_any before_max_new12 = carried_max_11;
+            const vec_any state_max_13 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new14 = max_any(load_any(carried_max + r), state_max_13);
+            store_any(carried_max + r, carried_max_new14);
+            const vec_any carried_factor_new15 = exp2_any(before_max_new12 - carried_max_new14);
+            store_any(carried_factor + r, carried_factor_new15);
+            const vec_any slot_factor_new16 = exp2_any(state_max_13 - carried_max_new14);
+            store_any(slot_factor + r, slot_factor_new16);
+            const vec_any carried_sum_17 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_17 * carried_factor_new15);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new15);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new16, splat_any(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_18 = load_any(carried + r * 64 + e);
+                    const float carried_factor_19 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_18 * carried_factor_19);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_19);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const sink = call->params->sink + g * members;
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
+       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e = 0; e < 64; e += 4) {
+            const float carried_max_20 = carried_max[r];
+            const float t_21 = sink[(r / n_q)] * 1.442695f;
+            const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
+            const float t_23 = exp2f(carried_max_20 - t_22);
+            const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
+            store_any(result + r * 64 + e, (t_24 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_24) *
+                t_23);
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+static void softmax_gpt_oss_extend_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = max(n_k - n_q - 127, 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_queries_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* ==== which version this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    int of_keys; /* a task is a tile of keys */
+    int saves;   /* forward stores for each query the values that backward needs */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
+    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
+    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
+    int in_order; /* the tiles of a head add to shared sums, one tile after the other */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+};
+
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
+   is small, the version has keys in the lanes. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_gpt_oss_few_v4, .tile = 0,
+            .own = 110592, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_gpt_oss_rows_v4, .tile = 256, .own = 236544, .of_pair = 128,
+            .saves = 1};
+    }
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_gpt_oss_few_v3, .tile = 0,
+            .own = 110592, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_gpt_oss_rows_v3, .tile = 256, .own = 236544, .of_pair = 128,
+            .saves = 1};
+    }
+#endif
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_gpt_oss_few_any, .tile = 0,
+        .own = 110592, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_gpt_oss_rows_any, .tile = 128, .own = 136704, .of_pair = 128, .saves = 1};
+}
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
+   there are more than 16 queries, or if the call must save values for backward. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->segments = 0;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
+}
+
+size_t softmax_gpt_oss_params_size(void)
+{
+    return 0;
+}
+
+int softmax_gpt_oss_params_init(struct softmax_gpt_oss_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct softmax_gpt_oss_params){0};
+    return 0;
+}
+
+/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+size_t softmax_gpt_oss_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows || v->head;
+}
+
+/* A call that is running, as all its threads see it. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* bytes of the workspace for each thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
+};
+
+/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls on(w) in all threads of the call at the same time. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+/* Runs tasks of a version whose tiles add to shared sums in the order of the tiles.
+   - Each thread first computes whole heads, without waiting, the same number of heads per thread.
+   - The tiles of the remaining heads are then distributed over the threads. Before a tile adds to a position, it waits
+     until the tile before it has added there. */
+static void work_in_order(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct call *const call = w->call;
+    const int64_t alone = w->alone, tiles = call->tiles;
+    unsigned char *const own = w->workspace + (size_t)take_number(w) * w->bytes;
+    struct call by_itself = *call;
+    by_itself.progress = NULL;
+    for (int64_t unit; (unit = take_task(w)) < w->tasks;) {
+        if (unit < alone) {
+            for (int64_t tile = 0; tile < tiles; tile++) w->this->rows(&by_itself, unit * tiles + tile, own);
+            continue;
+        }
+        const int64_t task = alone * tiles + unit - alone;
+        w->this->rows(call, task, own);
+        await_turn(call, task, INT64_MAX);
+        pass_turn(call, task, INT64_MAX);
+    }
+}
+
+static void run_in_order(struct work *w)
+{
+    const int64_t heads = w->call->p.batch * w->call->p.kv_heads, alone = heads / w->threads * w->threads,
+        tiles = w->call->tiles;
+    for (int64_t h = alone; h < heads; h++)
+        for (int64_t t = 0; t <= tiles; t++) w->call->progress[h * (tiles + 1) + t] = t > 0 ? 0 : INT64_MAX;
+    w->alone = alone;
+    w->tasks = alone + (heads - alone) * tiles;
+    in_threads(w, work_in_order);
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+}
+
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    if (this->in_order && call->progress) {
+        run_in_order(&work);
+        return 0;
+    }
+    const int64_t heads = this->tile == 0 || this->of_keys ? p->kv_heads : p->heads;
+    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    if (this->units)
+        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
+            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+    work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+static size_t row_bytes(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
+}
+
+static size_t saved_bytes(const struct attn_problem *p)
+{
+    return bytes_times(row_bytes(p), 1);
+}
+
+size_t softmax_gpt_oss_saved(const struct attn_problem *problem)
+{
+    const size_t bytes = problem ? saved_bytes(problem) : 0;
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_saved(struct call *call, unsigned char *saved)
+{
+    call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
+}
+
+int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->sink) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t saved = saved_bytes(problem);
+    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+}
+
+/* ==== the gradients ==== */
+/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
+   Each later part computes some of the gradients. */
+INLINE int wanted_0(const struct call *call) { return call->dk || call->dv || call->sum_0; }
+INLINE int wanted_1(const struct call *call) { return call->partial_0 != NULL; }
+INLINE int wanted_2(const struct call *call) { return call->dq != NULL; }
+INLINE int wanted_3(const struct call *call) { return call->dsink != NULL; }
+
+static struct version part_version(int part, int64_t n_k)
+{
+    (void)n_k; /* not used if every target has one version of each part */
+    switch (part) {
+    case 0:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_gpt_oss_saved_v4, .tile = 256, .own = 105472, .of_pair = 128};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_gpt_oss_saved_v3, .tile = 256, .own = 105472, .of_pair = 128};
+#endif
+    return (struct version){.rows = softmax_gpt_oss_saved_any, .tile = 128, .own = 71168, .of_pair = 128};
+    case 1:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_gpt_oss_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_gpt_oss_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+#endif
+    return (struct version){.rows = softmax_gpt_oss_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    case 2:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_v4, .tile = 256, .own = 940032, .of_pair = 128,
+            .wanted = wanted_0, .of_keys = 1, .in_order = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_v3, .tile = 256, .own = 940032, .of_pair = 128,
+            .wanted = wanted_0, .of_keys = 1, .in_order = 1};
+#endif
+    return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_any, .tile = 128, .own = 530432, .of_pair = 128,
+        .wanted = wanted_0, .of_keys = 1, .in_order = 1};
+    case 3:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_gpt_oss_sums2_v4, .tile = -1, .own = 33152, .of_pair = 128,
+            .wanted = wanted_1, .units = 16, .unit_heads = 2};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_gpt_oss_sums2_v3, .tile = -1, .own = 33152, .of_pair = 128,
+            .wanted = wanted_1, .units = 16, .unit_heads = 2};
+#endif
+    return (struct version){.rows = softmax_gpt_oss_sums2_any, .tile = -1, .own = 33152, .of_pair = 128,
+        .wanted = wanted_1, .units = 16, .unit_heads = 2};
+    case 4:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_gpt_oss_dq_v4, .tile = 64, .own = 49152, .of_pair = 128,
+            .wanted = wanted_2};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_gpt_oss_dq_v3, .tile = 64, .own = 49152, .of_pair = 128,
+            .wanted = wanted_2};
+#endif
+    return (struct version){.rows = softmax_gpt_oss_dq_any, .tile = 64, .own = 49152, .of_pair = 128,
+        .wanted = wanted_2};
+    default:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_gpt_oss_totals1_v4, .tile = -1, .own = 1088, .of_pair = 128,
+            .wanted = wanted_3, .units = 1, .unit_heads = 2};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_gpt_oss_totals1_v3, .tile = -1, .own = 576, .of_pair = 128,
+            .wanted = wanted_3, .units = 1, .unit_heads = 2};
+#endif
+    return (struct version){.rows = softmax_gpt_oss_totals1_any, .tile = -1, .own = 320, .of_pair = 128,
+        .wanted = wanted_3, .units = 1, .unit_heads = 2};
+    }
+}
+
+/* The numbers of keys at which a part may change to another version. */
+static const int64_t part_from[] = {
+    0
+};
+
+/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+static size_t part_bytes_a_thread(int64_t n_k)
+{
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
+        for (int part = 0; part < 6 && (k == 0 || part_from[k] <= n_k); part++) {
+            const struct version v = part_version(part, part_from[k]);
+            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+        }
+    return bytes;
+}
+
+/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
+   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+static size_t set_totals(struct call *call, const struct softmax_gpt_oss_gradients *to, unsigned char *const left)
+{
+    const struct attn_problem *const p = &call->p;
+    size_t at = 0, most = 0;
+    if (to) {
+        call->dsink = to->sink;
+    }
+    if (call->dsink) call->partial_0 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (at > most) most = at;
+    at = 0;
+    if (at > most) most = at;
+
+    (void)p;
+    (void)left;
+    return most;
+}
+
+/* Returns the bytes of the shared sums: a row of 64 numbers for each query. */
+static size_t sums_bytes(const struct attn_problem *p)
+{
+    return bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), p->n_q);
+}
+
+/* Returns the bytes of call->progress: for each head, one number more than the head has tiles. */
+static size_t progress_bytes(const struct attn_problem *p)
+{
+    int64_t most = 0; /* the maximum over all versions for n_k keys or fewer */
+    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
+        for (int part = 0; part < 6 && (k == 0 || part_from[k] <= p->n_k); part++) {
+            const struct version v = part_version(part, part_from[k]);
+            if (v.in_order) most = max(most, p->n_k / v.tile + (p->n_k % v.tile > 0) + 1);
+        }
+    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(int64_t), p->batch), p->kv_heads), most));
+}
+
+static void set_sums(struct call *call, unsigned char *sums)
+{
+    call->sum_0 = (float *)(void *)(sums + (size_t)(call->p.batch * call->p.heads * call->p.n_q) * 0 * sizeof(float));
+    if (call->p.n_k == 0) memset(sums, 0, sums_bytes(&call->p));
+    call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
+}
+
+/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
+   room for the saved values if forward has not saved them. */
+static size_t shared_bytes(const struct attn_problem *problem)
+{
+    size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    bytes = bytes_plus(bytes, bytes_plus(sums_bytes(problem), progress_bytes(problem)));
+    struct call none = {.p = *problem};
+    bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
+    return bytes;
+}
+
+size_t softmax_gpt_oss_backward_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
+        bytes = bytes_plus(shared_bytes(problem), of_threads);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_row_sums(struct call *call, unsigned char *rows)
+{
+    call->row_0 = (float *)(void *)(rows + 0 * row_bytes(&call->p));
+}
+
+static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
+{
+    const struct version this = part_version(part, call->p.n_k);
+    if (this.wanted && !this.wanted(call)) return 0;
+    if (this.in_order) call->tiles = (call->p.n_k + this.tile - 1) / this.tile;
+    return run(call, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
+    const float *q, const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv,
+    struct softmax_gpt_oss_gradients *gradients, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
+        .dv = dv};
+    int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
+        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
+        return ATTN_EPOINTER;
+    if (!params || !params->sink) return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    for (int part = 0; part < 6; part++) {
+        const struct version v = part_version(part, call.p.n_k);
+        if (!runs(&v)) return ATTN_EMACHINE;
+    }
+    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
+        given = problem->workspace_bytes;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
+    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_row_sums(&call, rows);
+    unsigned char *next = rows + 1 * row_bytes(problem);
+    next += set_totals(&call, gradients, next);
+    if (call.dq) set_sums(&call, next);
+    if (!error && !kept) error = run_part(0, &call, threads, work);
+    if (!error) error = run_part(1, &call, threads, work);
+    if (!error) error = run_part(2, &call, threads, work);
+    if (!error) error = run_part(3, &call, threads, work);
+    if (!error) error = run_part(4, &call, threads, work);
+    if (!error) error = run_part(5, &call, threads, work);
+    return error;
+}
+
+/* ==== the state of sequences that grow ==== */
+/* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
+   sequence, and rows of the keys and values that are still needed one by one. */
+struct state_header {
+    char magic[8];
+    uint32_t format, byte_order;
+    char name[64]; /* the name of the kernel */
+    uint64_t fingerprint; /* identifies the spec and the layout of the state */
+    int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
+    int64_t rows, read_back, chunk, kept; /* rows: that fit per sequence; chunk, kept: as in struct version */
+    uint64_t bytes; /* size of the state */
+    uint64_t check; /* a hash of the members above and of the sequences */
+};
+struct sequence { /* the members are positions */
+    int64_t length, first; /* length: after the last token. first: the first position whose row is stored. If the state
+                              always keeps the first rows: the number of rows dropped after them */
+    int64_t summed;        /* the sums contain the keys before this position */
+    int64_t start;         /* the position of the first token */
+    int64_t min_length;    /* truncate refuses a smaller length, except `start` */
+};
+/* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
+enum { ROW_ARRAYS = 2 };
+/* Addresses inside a state. */
+struct places {
+    struct state_header *header;
+    struct sequence *sequence;
+    unsigned char *kept, *work; /* the sums of all heads; workspace of softmax_gpt_oss_state_fold */
+    unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
+};
+
+/* The bytes of one row of each array. */
+static const int64_t row_bytes_of[ROW_ARRAYS] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
+
+/* Returns the number of heads that have their own rows in an array; 1: all heads share the rows. */
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+{
+    const int64_t of_array[ROW_ARRAYS] = {kv_heads, kv_heads};
+    (void)heads;
+    (void)kv_heads;
+    return of_array[array];
+}
+
+/* The address of row 0 of each array, and the strides of the array in bytes. */
+struct rows {
+    unsigned char *at[ROW_ARRAYS];
+    struct attn_strides strides[ROW_ARRAYS];
+};
+
+static struct attn_strides in_bytes(struct attn_strides s, size_t element)
+{
+    const int64_t n = (int64_t)element;
+    return (struct attn_strides){s.batch * n, s.head * n, s.row * n};
+}
+
+static struct attn_strides in_elements(struct attn_strides s, size_t element)
+{
+    const int64_t n = (int64_t)element;
+    return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
+}
+
+/* Makes the call read keys, values and parameters with a row per key from `rows`. */
+static void set_rows(struct call *call, const struct rows *rows)
+{
+    call->k = (const float *)(const void *)rows->at[0];
+    call->p.k = in_elements(rows->strides[0], sizeof *call->k);
+    call->v = (const float *)(const void *)rows->at[1];
+    call->p.v = in_elements(rows->strides[1], sizeof *call->v);
+}
+
+/* Returns the rows of a state, beginning with sequence b. */
+static struct rows rows_in(const struct places *at, int64_t b)
+{
+    const struct state_header *const h = at->header;
+    struct rows made;
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t row = row_bytes_of[a], head = h->rows * row,
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+        made.at[a] = at->rows[a] + b * sequence;
+        made.strides[a] = (struct attn_strides){sequence, head, row};
+    }
+    return made;
+}
+
+#define extend_version() version(INT64_MAX, MANY_ROWS, 0)
+
+/* Returns the version for n_k keys that reads prepared keys, for example normalised ones, from a state. */
+static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_gpt_oss_extend_few_v4,
+            .tile = 0, .own = 37120, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_gpt_oss_extend_v4, .tile = 32, .own = 32768, .of_pair = 128};
+    }
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_gpt_oss_extend_few_v3,
+            .tile = 0, .own = 37120, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_gpt_oss_extend_v3, .tile = 16, .own = 16384, .of_pair = 128};
+    }
+#endif
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_gpt_oss_extend_few_any, .tile = 0,
+        .own = 37120, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_gpt_oss_extend_any, .tile = 16, .own = 16384, .of_pair = 128};
+}
+
+/* Returns the version that prepares keys and stores them in a state. */
+static struct version preparing(void)
+{
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_gpt_oss_prepare_v4, .tile = 64, .own = 49152, .of_pair = 128};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_gpt_oss_prepare_v3, .tile = 64, .own = 49152, .of_pair = 128};
+#endif
+    return (struct version){.rows = softmax_gpt_oss_prepare_any, .tile = 64, .own = 49152, .of_pair = 128};
+}
+
+/* Returns the largest workspace of a thread, in bytes, of any version that prepares keys or reads prepared keys. */
+static size_t bytes_of_attending(void)
+{
+    static const int64_t from[] = {0};
+    const struct version prepares = preparing();
+    size_t bytes = bytes_a_thread(&prepares);
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = attending(from[k], 0, 0), v = attending(from[k], MANY_ROWS, 0);
+        if (bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+/* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
+   127 rows before those keys, and the first rows if the state always keeps them. */
+static int64_t first_needed(const struct sequence *s)
+{
+    return max(s->start, s->summed - 127 - 0);
+}
+
+/* Sets s->summed after a call that has extended the sequence to s->length. Sums contain only whole chunks. */
+static void count_summed(const struct version *this, struct sequence *s)
+{
+    (void)this;
+    s->summed = s->length;
+}
+
+/* Fills the header of a new state, except `check`. Returns 0 or an error. */
+static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
+{
+    static const char magic[] = "attnkeep", name[] = "softmax_gpt_oss";
+    const struct attn_problem *const p = problem;
+    if (!runs(this)) return ATTN_EMACHINE;
+    memset(header, 0, sizeof *header);
+    memcpy(header->magic, magic, sizeof header->magic);
+    memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
+    header->format = 2;
+    header->byte_order = 0x01020304;
+    header->fingerprint = UINT64_C(0x87d7f01f1dccb633);
+    header->dtype = ATTN_F32;
+    header->head_dim = 64;
+    header->value_dim = 64;
+    header->batch = p->batch;
+    header->heads = p->heads;
+    header->kv_heads = p->kv_heads;
+    header->rows = 383;
+    header->read_back = 127;
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    const int error = attn_problem_check(&cache, 64, 64, NULL);
+    if (error) return error;
+    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* 64: alignment of each array */
+    bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), header->rows));
+    }
+    if (!bytes_fit(bytes)) return ATTN_ESIZE;
+    header->bytes = bytes / 64 * 64;
+    return 0;
+}
+
+static struct places places_in(void *state, const struct state_header *header, const struct version *this)
+{
+    const struct state_header *const h = header;
+    unsigned char *const memory = (unsigned char *)state;
+    int64_t at = round_up(sizeof *h, 64);
+    struct places places = {.header = (struct state_header *)state};
+    places.sequence = (struct sequence *)(void *)(memory + at);
+    at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
+    places.kept = memory + at;
+    (void)this;
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        places.rows[a] = memory + at;
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * h->rows * row_bytes_of[a], 64);
+    }
+    return places;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *const byte = (const unsigned char *)bytes;
+    for (size_t k = 0; k < n; k++) hash = (hash ^ byte[k]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t check_of(const struct places *at)
+{
+    const uint64_t hash = hash_of(UINT64_C(0xcbf29ce484222325), at->header, offsetof(struct state_header, check));
+    return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
+}
+
+/* Sets `places` for a state. Returns ATTN_ESTATE if the state is damaged or made by another kernel or problem. */
+static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
+    struct places *places)
+{
+    struct state_header expected;
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, this, &expected);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
+    if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
+    *places = places_in((void *)(uintptr_t)state, &expected, this);
+    if (places->header->check != check_of(places)) return ATTN_ESTATE;
+    for (int64_t b = 0; b < expected.batch; b++) {
+        const struct sequence s = places->sequence[b];
+        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.first > first_needed(&s) ||
+            s.length < s.summed || s.min_length < s.start || s.min_length > s.length ||
+            s.length - s.first > expected.rows)
+            return ATTN_ESTATE;
+    }
+    return 0;
+}
+
+size_t softmax_gpt_oss_state(const struct attn_problem *problem)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
+}
+
+int softmax_gpt_oss_state_init(const struct attn_problem *problem, void *state)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, &this, &header);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
+    const int64_t start = problem->start;
+    if (start < 0) return ATTN_EPROBLEM;
+    if (start) return ATTN_ELENGTH;
+    struct places at = places_in(state, &header, &this);
+    memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
+    *at.header = header;
+    for (int64_t b = 0; b < problem->batch; b++)
+        at.sequence[b] = (struct sequence){start, start, start, start, start};
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+int64_t softmax_gpt_oss_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    return at.sequence[sequence].length;
+}
+
+int64_t softmax_gpt_oss_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    const struct sequence s = at.sequence[sequence];
+    return s.first == s.start ? s.start : s.first + 0 + 127;
+}
+
+int softmax_gpt_oss_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    struct sequence *const s = &at.sequence[sequence];
+    if (length < s->start || length > s->length) return ATTN_ELENGTH;
+    if (length > s->start && length < softmax_gpt_oss_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+    s->length = length;
+    s->summed = length;
+    if (length == s->start) s->first = s->summed = s->min_length = length;
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
+    int64_t to, const struct places *source, int64_t from)
+{
+    const struct sequence s = source->sequence[from];
+    target->sequence[to] = s;
+    (void)this;
+    const struct rows t = rows_in(target, to), f = rows_in(source, from);
+    for (int a = 0; a < ROW_ARRAYS; a++)
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++)
+            memcpy(t.at[a] + g * t.strides[a].head, f.at[a] + g * f.strides[a].head,
+                (size_t)((s.length - s.first) * row_bytes_of[a]));
+}
+
+int softmax_gpt_oss_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+    int64_t from_sequence)
+{
+    struct places target, source;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, to, &target);
+    if (!error) error = open_state(problem, &this, from, &source);
+    if (error) return error;
+    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
+        return ATTN_EPROBLEM;
+    if (to == from && to_sequence == from_sequence) return 0;
+    copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
+    target.header->check = check_of(&target);
+    return 0;
+}
+
+/* Copies rows from_row … from_row + n - 1 of one array to rows to_row … of a state, for each head of `sequences`
+   sequences. */
+static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
+    int array, int64_t sequences)
+{
+    const struct attn_strides *const t = &to->strides[array], *const f = &from->strides[array];
+    const int64_t row = row_bytes_of[array];
+    for (int64_t x = 0; x < sequences; x++) {
+        unsigned char *into = to->at[array] + x * t->batch + to_row * row;
+        const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
+        for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head) {
+            if (f->row == row) {
+                memcpy(into, with, (size_t)(n * row));
+                continue;
+            }
+            for (int64_t k = 0; k < n; k++) memcpy(into + k * row, with + k * f->row, (size_t)row);
+        }
+    }
+}
+
+/* Drops `from` rows of each head and moves the rows after them to their place, so that n rows remain. If the state
+   always keeps the first rows of a sequence, the dropped rows follow them. */
+static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
+{
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const struct attn_strides *const s = &rows->strides[a];
+        for (int64_t x = 0; x < sequences; x++)
+            for (int64_t g = 0; g < s->batch; g += s->head) {
+                unsigned char *const first = rows->at[a] + x * s->batch + g + 0 * s->row;
+                memmove(first, first + from * s->row, (size_t)((n - 0) * s->row));
+            }
+    }
+}
+
+int softmax_gpt_oss_state_fold(const struct attn_problem *problem, void *left, const void *right)
+{
+    struct places to, from;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, left, &to);
+    if (!error) error = open_state(problem, &this, right, &from);
+    if (error) return error;
+    return ATTN_EFOLD;
+}
+
+/* ==== appending tokens ==== */
+
+size_t softmax_gpt_oss_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    return bytes_of_attending() * threads_served(problem);
+}
+
+/* Returns `rows` moved so that row `first` becomes row 0. `first` may be negative: rows before the array are never
+   read. */
+static struct rows from_row(struct rows rows, int64_t first)
+{
+    for (int a = 0; a < ROW_ARRAYS; a++)
+        rows.at[a] = (unsigned char *)((uintptr_t)rows.at[a] + (uintptr_t)first * (uintptr_t)rows.strides[a].row);
+    return rows;
+}
+
+/* Prepares the keys of n tokens after the first `length` tokens, and stores them in array 0 of `to`, at row to_row. */
+static int remember_prepared(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, int threads, unsigned char *workspace)
+{
+    enum { SHARED_ROWS = 64 }; /* fewer rows take less time than waking threads */
+    struct call keys = *call;
+    const struct version this = preparing();
+    if (!runs(&this)) return ATTN_EMACHINE;
+    set_rows(&keys, from);
+    keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
+    keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
+    keys.p.heads = keys.p.kv_heads;
+    keys.p.n_q = n;
+    keys.p.n_k = length + n;
+    if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
+    return run(&keys, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+/* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
+   equally many tokens in their sums, so one call of the kernel computes them all. */
+static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
+    int64_t count, int64_t n, int threads, unsigned char *workspace)
+{
+    const int64_t rows = at->header->rows;
+    struct rows given = {{(unsigned char *)(uintptr_t)call.k, (unsigned char *)(uintptr_t)call.v}, {in_bytes(call.p.k,
+        sizeof *call.k), in_bytes(call.p.v, sizeof *call.v)}};
+    const struct rows kept = rows_in(at, b);
+    struct sequence s = at->sequence[b];
+    for (int a = 0; a < ROW_ARRAYS; a++) given.at[a] += b * given.strides[a].batch;
+    call.p.batch = count;
+    const int asked = call.q != NULL;
+    if (asked) {
+        call.q += b * call.p.q.batch;
+        call.out += b * call.p.out.batch;
+    }
+    for (int64_t m; n > 0; n -= m) {
+        const int in_place = 0;
+        m = n;
+        if (in_place) {
+            const struct rows numbered = from_row(given, -s.length);
+            set_rows(&call, &numbered);
+        } else {
+            const int64_t needed = first_needed(&s);
+            if (s.length - s.first + m > rows && needed > s.first) {
+                slide(&kept, count, needed - s.first, s.length - needed);
+                s.first = needed;
+            }
+            m = min(m, rows - (s.length - s.first));
+            const int error =
+                remember_prepared(&kept, s.length - s.first, &given, &call, s.length, m, threads, workspace);
+            if (error) return error;
+            for (int a = 1; a < ROW_ARRAYS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
+            const struct rows numbered = from_row(kept, -s.first);
+            set_rows(&call, &numbered);
+        }
+        call.p.n_q = m;
+        call.p.n_k = s.length + m;
+        const struct version this = attending(call.p.n_k, rows_of(&call.p), call.p.n_q);
+        if (!runs(&this)) return ATTN_EMACHINE;
+        const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
+        if (error) return error;
+        s.length += m;
+        count_summed(extends, &s);
+        if (in_place) { /* copy the rows that later tokens need to the state */
+            s.first = first_needed(&s);
+            const int64_t left = s.length - s.first;
+            for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, 0, &given, m - left, left, a, count);
+        }
+        for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
+        given = from_row(given, m);
+        if (!asked) continue;
+        call.q += m * call.p.q.row;
+        call.out += m * call.p.out.row;
+    }
+    return 0;
+}
+
+int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *state,
+    void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct attn_problem new_tokens = *problem;
+    new_tokens.n_k = problem->n_q;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    struct places at;
+    const struct version this = extend_version();
+    int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
+    if (!error) error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    const int64_t *const lengths = problem->lengths;
+    int64_t tokens = 0;
+    if (!params || !params->sink) return ATTN_EPARAM;
+    /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
+    const int64_t row_strides[ROW_ARRAYS] = {call.p.k.row, call.p.v.row};
+    int64_t widest = max(64, 64);
+    for (int a = 0; a < ROW_ARRAYS; a++) widest = max(widest, row_strides[a]);
+    const int64_t most = INT64_MAX / 8 / widest;
+    for (int64_t b = 0; b < call.p.batch; b++) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
+        if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
+        if (n > most - length) return ATTN_ESIZE;
+        tokens += n > 0;
+    }
+    if (tokens == 0 || call.p.heads == 0) return 0;
+    const int asked = call.q || call.out; /* neither: the call only stores keys and values */
+    if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const size_t given = problem->workspace_bytes;
+    const size_t bytes = bytes_of_attending();
+    const int threads = thread_count(problem, given, bytes);
+    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q;
+        end = b + 1;
+        while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
+            memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
+            end++;
+        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, (unsigned char *)workspace);
+    }
+    at.header->check = check_of(&at);
+    return error;
+}
+
+
+static const struct attn_param param[] = {
+    {"sink", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_gpt_oss_params, sink), 0},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return softmax_gpt_oss_params_init((struct softmax_gpt_oss_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return softmax_gpt_oss_forward(problem, (const struct softmax_gpt_oss_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
+    void *workspace)
+{
+    return softmax_gpt_oss_backward(problem, (const struct softmax_gpt_oss_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk,
+        (float *)dv,
+        (struct softmax_gpt_oss_gradients *)gradients, workspace);
+}
+static int extend_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *state,
+    void *workspace)
+{
+    return softmax_gpt_oss_extend(problem, (const struct softmax_gpt_oss_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, state, workspace);
+}
+
+const struct attn_kernel softmax_gpt_oss_kernel = {
+    .name = "softmax_gpt_oss", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 1, .param = param, .params_bytes = sizeof(struct softmax_gpt_oss_params),
+    .params_size = softmax_gpt_oss_params_size, .params_init = params_init_any, .workspace = softmax_gpt_oss_workspace,
+    .forward = forward_any,
+    .saved = softmax_gpt_oss_saved, .backward_workspace = softmax_gpt_oss_backward_workspace, .backward = backward_any,
+    .state = softmax_gpt_oss_state, .state_init = softmax_gpt_oss_state_init,
+        .extend_workspace = softmax_gpt_oss_extend_workspace,
+    .extend = extend_any, .state_length = softmax_gpt_oss_state_length,
+        .state_min_length = softmax_gpt_oss_state_min_length,
+    .state_truncate = softmax_gpt_oss_state_truncate, .state_copy = softmax_gpt_oss_state_copy,
+    .state_fold = softmax_gpt_oss_state_fold,
+};
+#endif /* a compiler of this language */
