@@ -68,7 +68,8 @@ def descriptions_of_all_specs(place):
         letters = {'batch': 'B', 'heads': 'H', 'kv_heads': 'G'}
         for p in made['parameters']:
             kind = {'f32': 'float', 'f64': 'double', 'i32': 'int32_t'}[p['dtype']]
-            line = 'const %s *%s; /* [%s]' % (kind, p['member'], ', '.join(letters.get(n, str(n)) for n in p['shape']))
+            line = 'const %s *%s; /* [%s]' % (kind, p['member'], ', '.join(
+                re.sub(r'^(n_\w)/(\d+)$', r'ceil(\1 / \2)', letters.get(n, str(n))) for n in p['shape']))
             check(line in header, '%s: the header has no %s' % (name, line))
             check((p['from_seed'] is not None) == (('%s; /*' % p['member'] in header)
                                                    and 'from a seed: %s' % p['from_seed'] in header),

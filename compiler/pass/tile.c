@@ -100,7 +100,7 @@ static bool makes_rows(const struct compilation *c)
 
 static uint32_t sequences(const struct roles *roles)
 {
-    return UINT32_C(1) << roles->lane | UINT32_C(1) << roles->stream;
+    return (roles->lane < 0 ? 0 : UINT32_C(1) << roles->lane) | (roles->stream < 0 ? 0 : UINT32_C(1) << roles->stream);
 }
 
 /* Whether all tiles of queries can process the same tiles of keys. This holds if no mask draws keys at random, compares

@@ -403,7 +403,7 @@ def signals(folder, suite):
     for options in ['-DATTN_EMULATE_TILES'], *[[]] * ('amx_bf16' in flags()):
         done_well([compiler('clang'), '-O0', '-Wall', '-Wextra', '-Werror', '-Wno-psabi', *options,
                    '-DKERNEL="matrix.c"', '-I', RUNTIME, '-I', folder, '-o', 'signals',
-                   os.path.join(HERE, 'signal_main.c'), *runtime_objects(suite), '-pthread', '-lm'], folder)
+                   os.path.join(HERE, 'signal_main.c'), *runtime_objects(suite), '-fopenmp', '-pthread', '-lm'], folder)
         done = execute([os.path.join(folder, 'signals')], cwd=folder)
         check(done.returncode == 0, 'a signal between tiles changes what is computed, after %s' % done.stdout.strip())
         check(int(done.stdout) > 0, 'no signal came')

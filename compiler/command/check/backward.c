@@ -78,6 +78,9 @@ static int call(const struct called *forward, const struct attn_problem *problem
     return error;
 }
 
+/* The largest error of a number that is stored in f16 because smaller numbers than 2^-24 do not exist there. */
+static const double HALF_OF_SMALLEST_F16 = 0x1p-25;
+
 /* Records the largest error of any gradient, relative to the tolerance of its element. */
 static void judge(int sample, const struct derived *x, struct worst *worst)
 {
@@ -85,10 +88,12 @@ static void judge(int sample, const struct derived *x, struct worst *worst)
     int64_t k = 0;
     for (int a = 0; a < g->outputs; a++)
         for (int64_t e = 0; e < g->of[a].elements; e++, k++) {
+            const bool f16 = x->dtype[a] == ATTN_F16;
             const double got = check_result_at(x->all[a], e, x->dtype[a]), expected = g->expected[k],
-                         off = x->dtype[a] == ATTN_F16 && isinf(got) && (got > 0) == (expected > 0)
+                         off = f16 && isinf(got) && (got > 0) == (expected > 0)
                                    ? fmax((double)CHECK_F16_OVERFLOW - fabs(expected), 0)
-                                   : fabs(got - expected),
+                               : f16 ? fmax(fabs(got - expected) - HALF_OF_SMALLEST_F16, 0)
+                                     : fabs(got - expected),
                          share = off == 0 ? 0 : off / g->allowed[k];
             if (!(share <= worst->share))
                 *worst = (struct worst){isnan(share) ? INFINITY : share, got, sample, e, &g->of[a]};
