@@ -1,8 +1,8 @@
 /* softmax_blocks.c, made by attnc 0.1.0: attnc softmax_blocks.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_blocks.h.
    causal softmax attention to 16 blocks of 64 keys that are listed for every block of 64 queries and head
-   Yuan et al., Native Sparse Attention (arXiv 2502.11089), the selected blocks; Jiang et al.,
-   MInference (arXiv 2407.02490), the block-sparse pattern
+   Yuan et al., Native Sparse Attention (arXiv 2025), the selected blocks; Jiang et al., MInference (NeurIPS 2024),
+   the block-sparse pattern
    the parameter blocks [B, H, ceil(n_q / 64), 16] has the numbers of the blocks, -1 for none;
    keys of other blocks are not read
 

@@ -1,7 +1,7 @@
 /* softmax_gemma3.c, made by attnc 0.1.0: attnc softmax_gemma3.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_gemma3.h.
    causal softmax attention to the last 1,024 keys, whose queries and keys are normalised by their root mean square
-   Gemma Team, Gemma 3 Technical Report (arXiv 2503.19786, 2025), section 2
+   Gemma Team, Gemma 3 Technical Report (arXiv 2025), section 2
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (256),
    e (256), t (128):

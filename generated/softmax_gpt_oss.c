@@ -1,7 +1,7 @@
 /* softmax_gpt_oss.c, made by attnc 0.1.0: attnc softmax_gpt_oss.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_gpt_oss.h.
    causal softmax attention to the last 128 keys, with a learned logit for each head that belongs to no key
-   OpenAI, gpt-oss-120b and gpt-oss-20b Model Card (arXiv 2508.10925, 2025), section 2.2
+   OpenAI, gpt-oss-120b and gpt-oss-20b Model Card (arXiv 2025), section 2.2
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64), t (32):

@@ -1,6 +1,6 @@
 /* softmax_gpt_oss.h, made by attnc 0.1.0: attnc softmax_gpt_oss.yaml
    causal softmax attention to the last 128 keys, with a learned logit for each head that belongs to no key
-   OpenAI, gpt-oss-120b and gpt-oss-20b Model Card (arXiv 2508.10925, 2025), section 2.2
+   OpenAI, gpt-oss-120b and gpt-oss-20b Model Card (arXiv 2025), section 2.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0. */

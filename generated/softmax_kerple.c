@@ -11,7 +11,7 @@
      x3 [b g m i j] = sum over d of q * k
      a [g m], learned parameter
      c [g m], learned parameter
-     x6 [b g m i j] = exp(x3 * 0.125 - abs(a) * log1p(abs(c) * ((i + n_k - n_q - j) * 1)))
+     x6 [b g m i j] = exp(x3 * 0.125 - abs(a) * log1p(abs(c) * (abs(i + n_k - n_q - j) * 1)))
      x7 [b g m i] = sum over j of x6 if j <= i + n_k - n_q
      x8 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
      x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
@@ -198,6 +198,8 @@ TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+TARGET_v4 INLINE vec_v4 abs_v4(vec_v4 x) { return (vec_v4)((mask_v4)x & 0x7fffffff); }
 
 /* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
    slow on many machines. NaN stays NaN. */
@@ -801,15 +803,15 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a[0]);
         const float t_1 = fabsf(c[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_3 = __builtin_convertvector(((i0 + i + lane_v4) + t_2) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * ((t_3 - (float)j) *
-                    1.0f))) * 1.442695f));
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * (abs_v4(t_3 -
+                    (float)j) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -1006,12 +1008,13 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
                 store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((fabsf(a[(r / n_q)]) * log1p_v4(fabsf(c[(r
-                    / n_q)]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v4) * 1.0f))) * 1.442695f));
+                    / n_q)]) * (abs_v4(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    vec_v4)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -1261,15 +1264,15 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a[0]);
         const float t_1 = fabsf(c[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_3 = __builtin_convertvector(((i0 + i + lane_v4) + t_2) - j0, vec_v4);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * ((t_3 - (float)j) *
-                    1.0f))) * 1.442695f));
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((t_0 * log1p_v4(t_1 * (abs_v4(t_3 -
+                    (float)j) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -1492,8 +1495,8 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
-                   saved_0_tile); score_2 = scor ... */
+                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+                   saved_0_tile); score_2 = s ... */
                 const float a_1 = a[0];
                 const float t_2 = fabsf(a_1);
                 const float t_3 = fabsf(c[0]);
@@ -1505,7 +1508,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                     const vec_v4 row_0_tile_10 = load_v4(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 t_6 = log1p_v4(t_3 * ((t_5 - (float)j) * 1.0f));
+                        const vec_v4 t_6 = log1p_v4(t_3 * (abs_v4(t_5 - (float)j) * 1.0f));
                         const vec_v4 score_new8 = exp2_v4((score_0 - ((t_2 * t_6) * 1.442695f)) - saved_0_tile_7);
                         store_v4(score + j * 64 + i, score_new8);
                         const vec_v4 score_2_9 = load_v4(score_2 + j * 64 + i);
@@ -1517,7 +1520,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                 }
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * ((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (((i + (n ... */
+                       1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
                     const float t_13 = fabsf(a[0]);
                     const float c_14 = c[0];
                     const float t_15 = (c_14 < 0.0f) ? (-1.0f) : 1.0f;
@@ -1528,7 +1531,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         const vec_v4 t_19 = __builtin_convertvector(((i0 + i + lane_v4) + t_16) - j0, vec_v4);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * (-(load_v4(score + j * 64 + i)
-                                * (t_13 * ((t_15 * (t_17 - (float)j)) / (1.0f + (t_18 * ((t_19 - (float)j) *
+                                * (t_13 * ((t_15 * abs_v4(t_17 - (float)j)) / (1.0f + (t_18 * (abs_v4(t_19 - (float)j) *
                                 1.0f))))))));
                         }
                     }
@@ -1769,7 +1772,7 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
             const float t_0 = fabsf(a[m]);
             const float t_1 = fabsf(c[m]);
@@ -1777,8 +1780,8 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v4), vec_v4);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) - ((t_0 * log1p_v4(t_1 * ((t_3 +
-                        (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
+                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) - ((t_0 * log1p_v4(t_1 *
+                        (abs_v4(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
@@ -1990,6 +1993,8 @@ TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
+TARGET_v3 INLINE vec_v3 abs_v3(vec_v3 x) { return (vec_v3)((mask_v3)x & 0x7fffffff); }
 
 /* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
@@ -2595,15 +2600,15 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a[0]);
         const float t_1 = fabsf(c[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_3 = __builtin_convertvector(((i0 + i + lane_v3) + t_2) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * ((t_3 - (float)j) *
-                    1.0f))) * 1.442695f));
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * (abs_v3(t_3 -
+                    (float)j) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -2804,12 +2809,13 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
                 store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((fabsf(a[(r / n_q)]) * log1p_v3(fabsf(c[(r
-                    / n_q)]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v3) * 1.0f))) * 1.442695f));
+                    / n_q)]) * (abs_v3(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    vec_v3)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -3059,15 +3065,15 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a[0]);
         const float t_1 = fabsf(c[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_3 = __builtin_convertvector(((i0 + i + lane_v3) + t_2) - j0, vec_v3);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * ((t_3 - (float)j) *
-                    1.0f))) * 1.442695f));
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((t_0 * log1p_v3(t_1 * (abs_v3(t_3 -
+                    (float)j) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -3294,8 +3300,8 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
-                   saved_0_tile); score_2 = scor ... */
+                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+                   saved_0_tile); score_2 = s ... */
                 const float a_1 = a[0];
                 const float t_2 = fabsf(a_1);
                 const float t_3 = fabsf(c[0]);
@@ -3307,7 +3313,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                     const vec_v3 row_0_tile_10 = load_v3(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 t_6 = log1p_v3(t_3 * ((t_5 - (float)j) * 1.0f));
+                        const vec_v3 t_6 = log1p_v3(t_3 * (abs_v3(t_5 - (float)j) * 1.0f));
                         const vec_v3 score_new8 = exp2_v3((score_0 - ((t_2 * t_6) * 1.442695f)) - saved_0_tile_7);
                         store_v3(score + j * 64 + i, score_new8);
                         const vec_v3 score_2_9 = load_v3(score_2 + j * 64 + i);
@@ -3319,7 +3325,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                 }
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * ((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (((i + (n ... */
+                       1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
                     const float t_13 = fabsf(a[0]);
                     const float c_14 = c[0];
                     const float t_15 = (c_14 < 0.0f) ? (-1.0f) : 1.0f;
@@ -3330,7 +3336,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         const vec_v3 t_19 = __builtin_convertvector(((i0 + i + lane_v3) + t_16) - j0, vec_v3);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * (-(load_v3(score + j * 64 + i)
-                                * (t_13 * ((t_15 * (t_17 - (float)j)) / (1.0f + (t_18 * ((t_19 - (float)j) *
+                                * (t_13 * ((t_15 * abs_v3(t_17 - (float)j)) / (1.0f + (t_18 * (abs_v3(t_19 - (float)j) *
                                 1.0f))))))));
                         }
                     }
@@ -3570,7 +3576,7 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
             const float t_0 = fabsf(a[m]);
             const float t_1 = fabsf(c[m]);
@@ -3578,8 +3584,8 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v3), vec_v3);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) - ((t_0 * log1p_v3(t_1 * ((t_3 +
-                        (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
+                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) - ((t_0 * log1p_v3(t_1 *
+                        (abs_v3(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
@@ -3788,6 +3794,8 @@ INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
+INLINE vec_any abs_any(vec_any x) { return (vec_any)((mask_any)x & 0x7fffffff); }
 
 /* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
@@ -4381,15 +4389,15 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a[0]);
         const float t_1 = fabsf(c[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_3 = __builtin_convertvector(((i0 + i + lane_any) + t_2) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * ((t_3 - (float)j) *
-                    1.0f))) * 1.442695f));
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * (abs_any(t_3 -
+                    (float)j) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -4591,13 +4599,13 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
                 store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((fabsf(a[(r / n_q)]) *
-                    log1p_any(fabsf(c[(r / n_q)]) * (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
-                    vec_any) * 1.0f))) * 1.442695f));
+                    log1p_any(fabsf(c[(r / n_q)]) * (abs_any(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
+                    vec_any)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -4847,15 +4855,15 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f) */
         const float t_0 = fabsf(a[0]);
         const float t_1 = fabsf(c[0]);
         const int64_t t_2 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_3 = __builtin_convertvector(((i0 + i + lane_any) + t_2) - j0, vec_any);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * ((t_3 - (float)j) *
-                    1.0f))) * 1.442695f));
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((t_0 * log1p_any(t_1 * (abs_any(t_3 -
+                    (float)j) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = row_max */
@@ -5083,8 +5091,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
-                   saved_0_tile); score_2 = scor ... */
+                /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+                   saved_0_tile); score_2 = s ... */
                 const float a_1 = a[0];
                 const float t_2 = fabsf(a_1);
                 const float t_3 = fabsf(c[0]);
@@ -5096,7 +5104,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                     const vec_any row_0_tile_10 = load_any(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any t_6 = log1p_any(t_3 * ((t_5 - (float)j) * 1.0f));
+                        const vec_any t_6 = log1p_any(t_3 * (abs_any(t_5 - (float)j) * 1.0f));
                         const vec_any score_new8 = exp2_any((score_0 - ((t_2 * t_6) * 1.442695f)) - saved_0_tile_7);
                         store_any(score + j * 64 + i, score_new8);
                         const vec_any score_2_9 = load_any(score_2 + j * 64 + i);
@@ -5108,7 +5116,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                 }
                 if (partial_1) {
                     /* score = score_2 * neg(score * (abs(a) * ((select(c < 0.0f, -1.0f,
-                       1.0f) * ((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (((i + (n ... */
+                       1.0f) * abs((i + (n_k - n_q)) - j)) / (1.0f + (abs(c) * (abs(( ... */
                     const float t_13 = fabsf(a[0]);
                     const float c_14 = c[0];
                     const float t_15 = (c_14 < 0.0f) ? (-1.0f) : 1.0f;
@@ -5119,8 +5127,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         const vec_any t_19 = __builtin_convertvector(((i0 + i + lane_any) + t_16) - j0, vec_any);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * (-(load_any(score + j * 64 +
-                                i) * (t_13 * ((t_15 * (t_17 - (float)j)) / (1.0f + (t_18 * ((t_19 - (float)j) *
-                                1.0f))))))));
+                                i) * (t_13 * ((t_15 * abs_any(t_17 - (float)j)) / (1.0f + (t_18 * (abs_any(t_19 -
+                                (float)j) * 1.0f))))))));
                         }
                     }
                 }
@@ -5360,7 +5368,7 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
+            /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
             const float t_0 = fabsf(a[m]);
             const float t_1 = fabsf(c[m]);
@@ -5368,8 +5376,8 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_any), vec_any);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) - ((t_0 * log1p_any(t_1 * ((t_3
-                        + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
+                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) - ((t_0 * log1p_any(t_1 *
+                        (abs_any(t_3 + (float)i) * 1.0f))) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */

@@ -1,7 +1,7 @@
 /* softmax_mla.c, made by attnc 0.1.0: attnc softmax_mla.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_mla.h.
    multi-head latent attention, absorbed: all heads share one key, whose latent part is also the value
-   DeepSeek-AI, DeepSeek-V2 (arXiv 2405.04434, 2024), section 2.1
+   DeepSeek-AI, DeepSeek-V2 (arXiv 2024), section 2.1
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (576),
    e (512):

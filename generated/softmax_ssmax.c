@@ -1,7 +1,7 @@
 /* softmax_ssmax.c, made by attnc 0.1.0: attnc softmax_ssmax.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_ssmax.h.
    causal softmax attention whose logits grow with the logarithm of the number of keys that a query sees
-   Nakanishi, Scalable-Softmax Is Superior for Attention (arXiv 2501.19399, 2025), section 2
+   Nakanishi, Scalable-Softmax Is Superior for Attention (arXiv 2025), section 2
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64):

@@ -1,6 +1,6 @@
 /* softmax_ssmax.h, made by attnc 0.1.0: attnc softmax_ssmax.yaml
    causal softmax attention whose logits grow with the logarithm of the number of keys that a query sees
-   Nakanishi, Scalable-Softmax Is Superior for Attention (arXiv 2501.19399, 2025), section 2
+   Nakanishi, Scalable-Softmax Is Superior for Attention (arXiv 2025), section 2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0. */

@@ -1,6 +1,7 @@
 /* softmax_window_padding.c, made by attnc 0.1.0: attnc softmax_window_padding.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_window_padding.h.
    softmax attention to the 256 positions on each side of a query, over sequences that are padded to the longest one
+   Beltagy, Peters and Cohan, Longformer (arXiv 2020), section 3.1;
    the parameter lengths [B] has the length of every sequence; keys outside the window or from there on are not read
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
