@@ -44,9 +44,12 @@ BEYOND = {
     'JSON has no NaN, and 64.0 is an integer there': ['nan', 'head_dim_real'],
     "the file's name and --set are not in the file": ['file-name', 'overrides'],
     'words that C or a header has taken': ['name_header', 'name_header_inside', 'name_keyword'],
-    'one number depends on another': ['coefficients_count', 'number_of_dtype', 'rope_base'],
+    'one number depends on another': ['coefficients_count', 'number_of_dtype', 'rope_base', 'values_longer',
+                                      'mask_blocks_differ'],
+    'a key needs or excludes another': ['dropout_not_there', 'rope_angle_base'],
+    'the value of an expression': ['rope_angle_infinite', 'sink_constant'],
     'whether there is a linear form, and what knobs do something, is for the compiler to find': [
-        'linear_*', 'schedule_chunk_of_block'],
+        'linear_*', 'schedule_chunk_of_block', 'dropout_linear'],
     'whether a query sees only what came before it, too': ['decode_*', 'array_of_keys_decode'],
 }
 
