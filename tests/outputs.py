@@ -74,7 +74,7 @@ def descriptions_of_all_specs(place):
             check((p['from_seed'] is not None) == (('%s; /*' % p['member'] in header)
                                                    and 'from a seed: %s' % p['from_seed'] in header),
                   '%s: %s' % (name, p))
-        check(header.count('; /* [') == len(made['parameters']), name + ': other parameters than the header')
+        check(header.split('_gradients {')[0].count('; /* [') == len(made['parameters']), name + ': other parameters than the header')
         values = made['graph']['values']
         check(made['graph']['output'] in [v['name'] for v in values]
               and len(values) == made['graph']['text'].count('\n%'), name + ': other values')

@@ -72,7 +72,7 @@ class Problem(ctypes.Structure):
         ('threads', ctypes.c_int), ('workspace_bytes', ctypes.c_size_t), ('saved', ctypes.c_void_p),
         ('saved_bytes', ctypes.c_size_t)] + [(n, Strides) for n in ('dout', 'dq', 'dk', 'dv')] + [
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
-        ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('statistics', ctypes.c_void_p),
+        ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
         ('statistics_at', Strides), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
@@ -95,7 +95,8 @@ class Description(ctypes.Structure):
         (n, ctypes.c_void_p) for n in (
             'params_size', 'params_init', 'workspace', 'forward', 'saved', 'backward_workspace', 'backward', 'state',
             'state_init', 'extend_workspace', 'extend', 'state_length', 'state_min_length', 'state_truncate',
-            'state_copy', 'state_fold')] + [('statistics', ctypes.c_int), ('merge', ctypes.c_void_p)]
+            'state_copy', 'state_fold')] + [
+        ('values_are_keys', ctypes.c_int), ('statistics', ctypes.c_int), ('merge', ctypes.c_void_p)]
 
 
 class Kernel:
