@@ -592,8 +592,9 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         if not hasattr(array, "shape"):
             raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array")
     declared = _declared(weight or score or "", given, *inputs[:2])
-    formula = (weight, score, mask, normalize, algorithm, dropout, declared, int(inputs[0].shape[3]),
-               int(inputs[2].shape[3]), _FLOATS[dtype])
+    # torch.compile has a symbol for the default of a number; the literal 0.0 is a constant for it
+    formula = (weight, score, mask, normalize, algorithm, dropout if dropout else 0.0, declared,
+               int(inputs[0].shape[3]), int(inputs[2].shape[3]), _FLOATS[dtype])
     made: AnyArray
     if _is(q, "torch", "Tensor"):
         from . import torch as bridge
