@@ -443,6 +443,14 @@ def the_spec_language(place):
         place.run(['attnc', spec, '--set', setting, '--quiet'])
 
 
+@shows(SPECS, 'Arrays in expressions', 'yaml')
+def arrays_of_a_spec(place):
+    place.write('a.yaml', texts(SPECS, 'Arrays in expressions')[0])
+    place.run(['attnc', 'a.yaml', '--quiet'])
+    header = place.read('a.h')
+    check('*table; /* [H, 255] */' in header and '*temperature; /* [] */' in header, header)
+
+
 @shows(CONTRIBUTING, 'How a spec becomes C', 'yaml', '', '')
 def how_a_spec_becomes_c(place):
     spec, command, shown = texts(CONTRIBUTING, 'How a spec becomes C')
