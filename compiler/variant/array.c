@@ -50,7 +50,8 @@ struct ref build_element(struct builder *x, const struct user_array *a, const st
     static const enum initial initial[] = {
         [ARRAY_ZEROS] = INITIAL_ZEROS, [ARRAY_ONES] = INITIAL_ONES, [ARRAY_NORMAL] = INITIAL_NORMAL};
     int axes[MAX_RANK];
-    const int rank = axes_of(x, a, axes), array = build_param(x, a->name, a->learned ? initial[a->initial] : INITIAL_GIVEN, rank, axes);
+    const enum initial start = a->learned ? initial[a->initial] : INITIAL_GIVEN;
+    const int rank = axes_of(x, a, axes), array = build_param(x, a->name, start, rank, axes);
     struct ref r = graph_ref(x->g, array, NULL);
     for (int k = 0, n = 0; k < a->rank; k++, n++) switch (a->axis[k].extent) {
         case EXTENT_H:
