@@ -279,23 +279,30 @@ TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* Returns tanh(x) within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1. With 2|x| = n * ln(2) + r, m is computed as
-   2^n * (e^r - 1) + (2^n - 1), which does not cancel near 0. */
-TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
+TARGET_v4 INLINE vec_v4 abs_v4(vec_v4 x) { return (vec_v4)((mask_v4)x & 0x7fffffff); }
+
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
+   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+TARGET_v4 INLINE vec_v4 half_expm1_v4(vec_v4 x)
 {
-    const mask_v4 sign = (mask_v4)x & ~0x7fffffff;
-    vec_v4 y = (vec_v4)((mask_v4)x & 0x7fffffff) * 2.0f;
-    y = pick_v4((mask_v4)(y > 20.0f), splat_v4(20.0f), y);
-    const vec_v4 t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v4 r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
     vec_v4 p = r * 0.0013926184f + 0.0083631791f;
     p = p * r + 0.041666555f;
     p = p * r + 0.16666577f;
     p = p * r + 0.5f;
+    const vec_v4 half = (vec_v4)(((mask_v4)t + 126) << 23);
     p = p * (r * r) + r;
-    const vec_v4 scale = (vec_v4)(((mask_v4)t + 127) << 23);
-    const vec_v4 m = scale * p + (scale - 1.0f);
-    return (vec_v4)((mask_v4)(m / (m + 2.0f)) | sign);
+    return half * p + (half - (float)0.5);
+}
+
+/* Returns tanh(x) within 4 ulp: m / (m + 1), with m = (e^(2|x|) - 1) / 2 and the sign of x. */
+TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
+{
+    vec_v4 y = abs_v4(x) * (float)2;
+    y = pick_v4((mask_v4)(y > (float)40), splat_v4((float)40), y); /* tanh(20) rounds to 1 */
+    const vec_v4 m = half_expm1_v4(y);
+    return (vec_v4)((mask_v4)(m / (m + (float)1)) | ((mask_v4)x & ~0x7fffffff));
 }
 
 TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
@@ -3619,23 +3626,30 @@ TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* Returns tanh(x) within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1. With 2|x| = n * ln(2) + r, m is computed as
-   2^n * (e^r - 1) + (2^n - 1), which does not cancel near 0. */
-TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
+TARGET_v3 INLINE vec_v3 abs_v3(vec_v3 x) { return (vec_v3)((mask_v3)x & 0x7fffffff); }
+
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
+   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+TARGET_v3 INLINE vec_v3 half_expm1_v3(vec_v3 x)
 {
-    const mask_v3 sign = (mask_v3)x & ~0x7fffffff;
-    vec_v3 y = (vec_v3)((mask_v3)x & 0x7fffffff) * 2.0f;
-    y = pick_v3((mask_v3)(y > 20.0f), splat_v3(20.0f), y);
-    const vec_v3 t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v3 r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
     vec_v3 p = r * 0.0013926184f + 0.0083631791f;
     p = p * r + 0.041666555f;
     p = p * r + 0.16666577f;
     p = p * r + 0.5f;
+    const vec_v3 half = (vec_v3)(((mask_v3)t + 126) << 23);
     p = p * (r * r) + r;
-    const vec_v3 scale = (vec_v3)(((mask_v3)t + 127) << 23);
-    const vec_v3 m = scale * p + (scale - 1.0f);
-    return (vec_v3)((mask_v3)(m / (m + 2.0f)) | sign);
+    return half * p + (half - (float)0.5);
+}
+
+/* Returns tanh(x) within 4 ulp: m / (m + 1), with m = (e^(2|x|) - 1) / 2 and the sign of x. */
+TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
+{
+    vec_v3 y = abs_v3(x) * (float)2;
+    y = pick_v3((mask_v3)(y > (float)40), splat_v3((float)40), y); /* tanh(20) rounds to 1 */
+    const vec_v3 m = half_expm1_v3(y);
+    return (vec_v3)((mask_v3)(m / (m + (float)1)) | ((mask_v3)x & ~0x7fffffff));
 }
 
 TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
@@ -6950,23 +6964,30 @@ INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m 
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
-/* Returns tanh(x) within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1. With 2|x| = n * ln(2) + r, m is computed as
-   2^n * (e^r - 1) + (2^n - 1), which does not cancel near 0. */
-INLINE vec_any tanh_any(vec_any x)
+INLINE vec_any abs_any(vec_any x) { return (vec_any)((mask_any)x & 0x7fffffff); }
+
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
+   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+INLINE vec_any half_expm1_any(vec_any x)
 {
-    const mask_any sign = (mask_any)x & ~0x7fffffff;
-    vec_any y = (vec_any)((mask_any)x & 0x7fffffff) * 2.0f;
-    y = pick_any((mask_any)(y > 20.0f), splat_any(20.0f), y);
-    const vec_any t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
-    const vec_any r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
     vec_any p = r * 0.0013926184f + 0.0083631791f;
     p = p * r + 0.041666555f;
     p = p * r + 0.16666577f;
     p = p * r + 0.5f;
+    const vec_any half = (vec_any)(((mask_any)t + 126) << 23);
     p = p * (r * r) + r;
-    const vec_any scale = (vec_any)(((mask_any)t + 127) << 23);
-    const vec_any m = scale * p + (scale - 1.0f);
-    return (vec_any)((mask_any)(m / (m + 2.0f)) | sign);
+    return half * p + (half - (float)0.5);
+}
+
+/* Returns tanh(x) within 4 ulp: m / (m + 1), with m = (e^(2|x|) - 1) / 2 and the sign of x. */
+INLINE vec_any tanh_any(vec_any x)
+{
+    vec_any y = abs_any(x) * (float)2;
+    y = pick_any((mask_any)(y > (float)40), splat_any((float)40), y); /* tanh(20) rounds to 1 */
+    const vec_any m = half_expm1_any(y);
+    return (vec_any)((mask_any)(m / (m + (float)1)) | ((mask_any)x & ~0x7fffffff));
 }
 
 INLINE vec_any sqrt_any(vec_any x)

@@ -614,8 +614,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* one row uses each b once: b is not widened
-        first */
+    /* One row uses each b once, so b is not widened first. */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -2239,8 +2239,8 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* one row uses each b once: b is not widened first
-        */
+    /* One row uses each b once, so b is not widened first. */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
@@ -3853,8 +3853,8 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* one row uses each b once: b is not widened first
-        */
+    /* One row uses each b once, so b is not widened first. */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
         fetch_any(4, steps, b + 64 * b_row, b_row);
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }

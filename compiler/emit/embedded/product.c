@@ -256,7 +256,8 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 #if NARROW
     REAL widened[LANES * MAX_TERMS];
 #endif
-    for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) { /* one row uses each b once: b is not widened first */
+    /* One row uses each b once, so b is not widened first. */
+    for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) {
 #if EARLY
         fetch_T(LANES, steps, b + EARLY * b_row, b_row);
 #endif

@@ -212,12 +212,10 @@ TARGET INLINE vec_T exp_T(vec_T x)
     return exp2_T(r * LOG2E) * exp2_T(n);
 }
 
-/* Returns e^x - 1 within 4 ulp. With x = n * ln(2) + r, it is 2^n * (e^r - 1) + (2^n - 1), which does not cancel near
-   0. Half of it is computed first, so that 2^n does not overflow. NaN stays NaN. */
-TARGET INLINE vec_T expm1_T(vec_T x)
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= EXP_MAX. With x = n * ln(2) + r, it is
+   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+TARGET INLINE vec_T half_expm1_T(vec_T x)
 {
-    x = pick_T((mask_T)(x < (REAL)-40), splat_T((REAL)-40), x);
-    x = pick_T((mask_T)(x > EXP_MAX), splat_T(EXP_MAX), x);
     const vec_T t = x * LOG2E + MAGIC, n = t - MAGIC;
     const vec_T r = (x - n * LN2_HIGH) - n * LN2_LOW;
 #if F64
@@ -231,58 +229,33 @@ TARGET INLINE vec_T expm1_T(vec_T x)
     p = p * r + 0.041666666666669755;
     p = p * r + 0.16666666666666670991;
     p = p * r + 0.5;
-    p = p * (r * r) + r;
     const vec_T half = (vec_T)(((mask_T)t + 1022) << 52);
-    return (half * p + (half - 0.5)) * 2.0;
 #else
     vec_T p = r * 0.0013926184f + 0.0083631791f;
     p = p * r + 0.041666555f;
     p = p * r + 0.16666577f;
     p = p * r + 0.5f;
-    p = p * (r * r) + r;
     const vec_T half = (vec_T)(((mask_T)t + 126) << 23);
-    return (half * p + (half - 0.5f)) * 2.0f;
 #endif
+    p = p * (r * r) + r;
+    return half * p + (half - (REAL)0.5);
 }
 
-/* Returns tanh(x) within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1. With 2|x| = n * ln(2) + r, m is computed as
-   2^n * (e^r - 1) + (2^n - 1), which does not cancel near 0. */
+/* Returns e^x - 1 within 4 ulp. NaN stays NaN. */
+TARGET INLINE vec_T expm1_T(vec_T x)
+{
+    x = pick_T((mask_T)(x < (REAL)-40), splat_T((REAL)-40), x);
+    x = pick_T((mask_T)(x > EXP_MAX), splat_T(EXP_MAX), x);
+    return half_expm1_T(x) * (REAL)2;
+}
+
+/* Returns tanh(x) within 4 ulp: m / (m + 1), with m = (e^(2|x|) - 1) / 2 and the sign of x. */
 TARGET INLINE vec_T tanh_T(vec_T x)
 {
-    const mask_T sign = (mask_T)x & ~MAGNITUDE;
-#if F64
-    vec_T y = (vec_T)((mask_T)x & MAGNITUDE) * 2.0;
-    y = pick_T((mask_T)(y > 40.0), splat_T(40.0), y);
-    const vec_T t = y * 1.4426950408889634074 + 6755399441055744.0, n = t - 6755399441055744.0;
-    const vec_T r = (y - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
-    vec_T p = r * 2.0914686968086877233e-09 + 2.5105217004720745164e-08;
-    p = p * r + 2.7557273643110295328e-07;
-    p = p * r + 2.755725540020642443e-06;
-    p = p * r + 2.4801587325547741216e-05;
-    p = p * r + 0.00019841269874820625271;
-    p = p * r + 0.0013888888888883748305;
-    p = p * r + 0.0083333333333261351258;
-    p = p * r + 0.041666666666669755;
-    p = p * r + 0.16666666666666670991;
-    p = p * r + 0.5;
-    p = p * (r * r) + r;
-    const vec_T scale = (vec_T)(((mask_T)t + 1023) << 52);
-    const vec_T m = scale * p + (scale - 1.0);
-    return (vec_T)((mask_T)(m / (m + 2.0)) | sign);
-#else
-    vec_T y = (vec_T)((mask_T)x & MAGNITUDE) * 2.0f;
-    y = pick_T((mask_T)(y > 20.0f), splat_T(20.0f), y);
-    const vec_T t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
-    const vec_T r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    vec_T p = r * 0.0013926184f + 0.0083631791f;
-    p = p * r + 0.041666555f;
-    p = p * r + 0.16666577f;
-    p = p * r + 0.5f;
-    p = p * (r * r) + r;
-    const vec_T scale = (vec_T)(((mask_T)t + 127) << 23);
-    const vec_T m = scale * p + (scale - 1.0f);
-    return (vec_T)((mask_T)(m / (m + 2.0f)) | sign);
-#endif
+    vec_T y = abs_T(x) * (REAL)2;
+    y = pick_T((mask_T)(y > (REAL)40), splat_T((REAL)40), y); /* tanh(20) rounds to 1 */
+    const vec_T m = half_expm1_T(y);
+    return (vec_T)((mask_T)(m / (m + (REAL)1)) | ((mask_T)x & ~MAGNITUDE));
 }
 
 /* Returns erf(x) within 2 ulp: x + x * p(x^2) for |x| < 1, else 1 - 2^-q(|x|), where q approximates -log2(1 - erf). The
