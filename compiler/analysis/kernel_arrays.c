@@ -99,12 +99,12 @@ static enum array_role role_of(const struct kernel_array *a)
     return array_has_size(a, ARRAY_SIZE_HEADS) || array_has_size(a, ARRAY_SIZE_KV_HEADS) ? ROLE_PER_HEAD : ROLE_SHARED;
 }
 
-/* Whether the axes are: batch, heads (optional), queries or keys, a constant axis (optional), in this order. */
+/* Whether the axes are: batch (optional), heads (optional), queries or keys, a constant axis (optional), in this order.
+ */
 static bool rows_of_tokens(const struct kernel_array *a)
 {
     int k = 0;
-    if (k == a->rank || a->axis[k].constant || a->axis[k].size != ARRAY_SIZE_BATCH) return false;
-    k++;
+    if (k < a->rank && !a->axis[k].constant && !a->axis[k].block && a->axis[k].size == ARRAY_SIZE_BATCH) k++;
     if (k < a->rank && !a->axis[k].constant &&
         (a->axis[k].size == ARRAY_SIZE_HEADS || a->axis[k].size == ARRAY_SIZE_KV_HEADS))
         k++;

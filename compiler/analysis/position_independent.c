@@ -76,7 +76,7 @@ static bool stays(const struct shift *x, const struct expr *e)
 static bool value_stays(const struct shift *x, const struct value *v)
 {
     bool same = stays(x, v->expr) && stays(x, v->where);
-    if (v->op == GRAPH_PARAM) same &= !value_has_axis(v, x->lane) && !value_has_axis(v, x->stream);
+    if (v->op == GRAPH_PARAM) same &= !value_has_axis(v, x->lane);
     for (int k = 0; k < v->operands; k++) {
         const struct value *const of = &x->g->value[v->operand[k].of];
         for (int s = 0; s < of->rank; s++) {

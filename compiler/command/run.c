@@ -500,18 +500,23 @@ static int read_chunks(const struct options *o, int64_t *chunk)
     return 0;
 }
 
-/* For each parameter that has a row per key, copies its rows from … from + n - 1, and passes the copy to the next call
-   of extend. piece[k] is the copy of array k; the copy for the previous call is freed. Returns false if memory is
+static bool is_axis_of_tokens(const struct array_axis *axis)
+{
+    return !axis->constant && (axis->size == ARRAY_SIZE_N_K || axis->size == ARRAY_SIZE_N_Q);
+}
+
+/* For each parameter that has a row per token, copies its rows from … from + n - 1, and passes the copy to the next
+   call of extend. piece[k] is the copy of array k; the copy for the previous call is freed. Returns false if memory is
    exhausted. */
 static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
 {
     for (int k = 0; k < r->arrays->count; k++) {
         const struct kernel_array *const like = &r->arrays->array[k];
         const struct attn_array *const a = &r->array[k];
-        if (like->place != PLACE_PARAMS || !like->rows || like->role != ROLE_PER_KEY) continue;
+        if (like->place != PLACE_PARAMS || !like->rows) continue;
         const size_t row = (size_t)array_row_elements(like) * attn_dtype_size(a->dtype);
-        const bool heads = !like->axis[1].constant && like->axis[1].size != ARRAY_SIZE_N_K;
-        const int64_t sequences = a->shape[0] * (heads ? a->shape[1] : 1);
+        int64_t sequences = 1;
+        for (int axis = 0; !is_axis_of_tokens(&like->axis[axis]); axis++) sequences *= a->shape[axis];
         attn_free(piece[k]);
         piece[k] = attn_alloc((size_t)(sequences * n) * row);
         if (!piece[k]) return false;

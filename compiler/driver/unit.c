@@ -100,88 +100,6 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedules = s->knobs > 0 || s->backward;
 }
 
-/* Whether the array is a parameter with elements for queries, or for blocks of queries. */
-static bool param_of_queries(const struct kernel_array *a)
-{
-    bool queries = array_has_size(a, ARRAY_SIZE_N_Q);
-    for (int k = 0; k < a->rank; k++) queries |= a->axis[k].block && a->axis[k].size == ARRAY_SIZE_N_Q;
-    return queries && a->place == PLACE_PARAMS;
-}
-
-static bool has_arrays_of_queries(const struct kernel_arrays *all)
-{
-    for (int k = 0; k < all->count; k++)
-        if (param_of_queries(&all->array[k])) return true;
-    return false;
-}
-
-struct decoded {
-    struct diagnostics *d;
-    struct position asked_at; /* where 'emit' asks for 'decode'; no position: an option does */
-};
-
-/* Reports the names that have no value when a sequence is decoded. */
-static void check_decoded(void *user, const char *key, const struct expression *e)
-{
-    const struct decoded *const x = user;
-    (void)key;
-    for (int n = 0; n < EXPRESSION_NAMES; n++) {
-        const enum expression_name name = (enum expression_name)n;
-        if (!e->uses[n] || expression_name_decodes(name)) continue;
-        diagnostics_error(x->d, e->first_use[n].at,
-                          "'%s' depends on how a sequence is divided into calls, so it cannot be decoded",
-                          expression_name(name));
-        if (x->asked_at.line) diagnostics_note(x->d, x->asked_at, "'emit' asks for 'decode'");
-    }
-}
-
-/* Whether a kernel can decode: continue a sequence token by token. If not, reports errors. `asked` says that an option
-   asks for decoding, and the spec does not. */
-static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
-{
-    const struct spec *const spec = p->spec;
-    const struct graph *const g = p->graph;
-    const struct kernel_arrays *const arrays = p->arrays;
-    const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
-    const struct position at = spec->linformer ? spec->project_at : masked ? spec->mask->at : spec->emit_at;
-    const int errors = diagnostics_errors(d);
-    struct decoded decoded = {d, asked ? (struct position){0, 0} : spec->emit_at};
-    spec_expressions(spec, check_decoded, &decoded);
-    if (diagnostics_errors(d) > errors) return false;
-    if (spec->linformer)
-        diagnostics_error(d, at, "'project' mixes all keys of a sequence, so this spec cannot be decoded");
-    else if (looks_ahead(g)) {
-        diagnostics_error(
-            d, at,
-            masked ? "under this mask a query may see keys after its own position, so this spec cannot be decoded"
-                   : "without a mask a query sees keys after its own position, so this spec cannot be decoded");
-        diagnostics_note(d, masked && !asked ? spec->emit_at : (struct position){0, 0},
-                         "%s'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query",
-                         asked ? "" : "'emit' asks for 'decode'; ");
-    } else if (depends_on_length(g) && !has_arrays_of_queries(arrays)) {
-        diagnostics_error(
-            d, at,
-            "the keys that a query sees depend on the length of the whole sequence, so this spec cannot be decoded");
-        diagnostics_note(d, (struct position){0, 0},
-                         "'random' draws from all blocks of the sequence; with 'causal: true' it draws from the "
-                         "query's block and the blocks before it");
-    }
-    for (int k = 0; k < arrays->count; k++) {
-        const struct kernel_array *const a = &arrays->array[k];
-        if (a->place != PLACE_PARAMS || spec->linformer) continue;
-        if (param_of_queries(a))
-            diagnostics_error(
-                d, spec->emit_at,
-                "the parameter '%s' has elements for every query of a call, so this spec cannot be decoded", a->name);
-        else if (array_has_size(a, ARRAY_SIZE_N_K) && a->dtype != DTYPE_I32 && !spec->linformer)
-            diagnostics_error(d, spec->emit_at,
-                              "the parameter '%s' has elements for every key; decoding with such an array is not "
-                              "compiled yet",
-                              a->name);
-    }
-    return diagnostics_errors(d) == errors;
-}
-
 struct unit *unit_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
@@ -209,7 +127,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     if (p->graph) p->arrays = kernel_arrays(p->spec, p->graph);
     bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
-                (!(p->spec->emit & EMIT_DECODE) || can_decode(p, p->asked & EMIT_DECODE, d));
+                (!(p->spec->emit & EMIT_DECODE) || unit_can_decode(p, p->asked & EMIT_DECODE, d));
     const struct target *target[MAX_VERSIONS];
     int targets = 0;
     for (int t = 0; p->spec && t < o->targets; t++)

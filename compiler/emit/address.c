@@ -55,6 +55,18 @@ bool emit_has_dropped(const struct emitter *x, const struct array *a)
            ((a->kind == ARRAY_INPUT && array_of_elements(x->l, a)) || emit_strided_rows(x, a));
 }
 
+bool emit_is_of_key(const struct emitter *x, const struct ref *r)
+{
+    bool key = false;
+    for (int k = 0; k < r->rank; k++)
+        if (x->m->axis[x->l->array[r->of].axes[k]].source == SIZE_N_K)
+            for (int a = 0; a < x->m->axes; a++)
+                key |= x->m->axis[a].source == SIZE_N_K && (expr_uses(r->sub[k], expr_leaf(x->m, EXPR_INDEX, a)) ||
+                                                            expr_uses(r->sub[k], expr_leaf(x->m, EXPR_LO, a)) ||
+                                                            expr_uses(r->sub[k], expr_leaf(x->m, EXPR_HI, a)));
+    return key;
+}
+
 bool emit_has_members(const struct emitter *x, const struct array *a)
 {
     bool members = has_rows(x, a);
@@ -138,6 +150,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
     const struct array *a = &x->l->array[r->of];
     struct arena *arena = x->m->arena;
     const char *made = emit_name(arena, a->name);
+    if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) made = arena_printf(arena, "last_%s", made);
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;

@@ -276,12 +276,13 @@ static const char *param_rows(struct arena *arena, const struct kernel_array *a)
                                                                             ? "kv_heads"
                                                                             : NULL;
     const long long row = (long long)array_row_elements(a);
-    const char *head = arena_printf(arena, "call.p.%s * %lld", n, row);
+    const char *head = arena_printf(arena, "call.p.%s * %lld", n, row),
+               *batch = heads ? arena_printf(arena, "call.p.%s * %s", heads, head) : head;
     return arena_printf(arena,
                         "    call.%s = params->%s;\n"
-                        "    call.%s = (struct attn_strides){%s%s%s, %s, %lld};",
-                        a->member, a->member, a->strides, heads ? "call.p." : "", heads ? heads : "",
-                        heads ? arena_printf(arena, " * %s", head) : head, heads ? head : "0", row);
+                        "    call.%s = (struct attn_strides){%s, %s, %lld};",
+                        a->member, a->member, a->strides, array_has_size(a, ARRAY_SIZE_BATCH) ? batch : "0",
+                        heads ? head : "0", row);
 }
 
 /* Sets the statements that move a pointer to integers of each sequence, such as lengths, to sequence b. */
@@ -390,6 +391,25 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
     template_set(t, "KEPT_VALUES", values);
 }
 
+/* Sets the statements that advance the pointers of parameters with a row for each query. Calls with a state advance
+   these pointers as they advance q. */
+static void set_rows_of_queries(struct template_names *t, const struct kernel_arrays *arrays)
+{
+    const char *sequences = "", *rows = "";
+    int count = 0;
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        if (!is_param_of_rows(a) || a->role != ROLE_PER_QUERY) continue;
+        const char *const end = count++ ? "\n" : "";
+        sequences = arena_printf(t->arena, "%s%s    call.%s += b * call.%s.batch;", sequences, end, a->member,
+                                 a->strides);
+        rows = arena_printf(t->arena, "%s%s        call.%s += m * call.%s.row;", rows, end, a->member, a->strides);
+    }
+    template_set_number(t, "ROWS_OF_QUERIES", count);
+    template_set(t, "SEQUENCES_OF_ROWS_OF_QUERIES", sequences);
+    template_set(t, "MORE_ROWS_OF_QUERIES", rows);
+}
+
 /* Sets the names for the outputs that struct attn_problem points to. Calls with a state advance these pointers. */
 static void set_results(struct template_names *t, const struct emitted_file *e)
 {
@@ -448,6 +468,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
     template_set(t, "STORED", emit_stored(p->spec->dtype));
     set_kept_arrays(t, p->arrays, p->attends > 0);
+    set_rows_of_queries(t, p->arrays);
 }
 
 static struct template_names names_of(const struct emitted_file *e)

@@ -61,6 +61,16 @@ static void gradients(const struct emission *p, struct text *out)
         name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_BACKWARD), name);
 }
 
+/* Returns the sentence of NAME.h about parameters with a row for each token; "": there are none. */
+static const char *rows_of_arrays(struct arena *arena, const struct kernel_arrays *arrays)
+{
+    const char *names = "";
+    for (int k = 0; k < arrays->count; k++)
+        if (arrays->array[k].place == PLACE_PARAMS && arrays->array[k].rows)
+            names = arena_printf(arena, "%s%s%s", names, *names ? ", " : "", arrays->array[k].member);
+    return *names ? arena_printf(arena, "   Arrays that have only the n_q rows of the new tokens: %s.\n", names) : "";
+}
+
 /* Returns the sentence of NAME.h about calls of extend that only store tokens, with NULL for q and out. */
 static const char *without_rows(const struct emission *p)
 {
@@ -124,9 +134,9 @@ static void decoding(const struct emission *p, struct text *out)
         "ignored.\n"
         "   A row of out is causal attention over all tokens of its sequence so far: the row that %s_forward\n"
         "   computes for the whole sequence, however the sequence is divided into calls. The state then contains the\n"
-        "   new tokens.\n%s%s   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of "
+        "   new tokens.\n%s%s%s   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of "
         "forward. */\n",
-        c->spec->values_are_keys ? "q, k" : "q, k, v", name, without_rows(p),
+        c->spec->values_are_keys ? "q, k" : "q, k, v", name, without_rows(p), rows_of_arrays(arena, p->arrays),
         emit_param_of_ids(p->arrays)
             ? "   The ids are [B, problem->capacity]: one for every position of a sequence, not only for new tokens.\n"
             : "");

@@ -114,6 +114,9 @@ const struct kernel_array *emit_strided_rows(const struct emitter *x, const stru
 bool emit_has_members(const struct emitter *x, const struct array *a);
 /* Returns whether a state stores only the first and the last rows of the array, and drops the rows between them. */
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
+/* Returns whether the reference reads the row of a key. If not, a row of keys is the one at the query's own position,
+   which is among the last rows. */
+bool emit_is_of_key(const struct emitter *x, const struct ref *r);
 /* Prints the statements to x->out. */
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* Prints a DOT statement. (product.c) */

@@ -222,6 +222,16 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     return 1;
 }
 
+/* Whether the statement, or a statement in its body, reads rows of keys of the array. */
+static bool reads_keys(const struct emitter *x, const struct stmt *s, int array)
+{
+    for (const struct stmt *inner = s->body; inner; inner = inner->next)
+        if (reads_keys(x, inner, array)) return true;
+    bool reads = false;
+    for (int k = 0; k < s->operands; k++) reads |= s->operand[k].of == array && emit_is_of_key(x, &s->operand[k]);
+    return reads;
+}
+
 /* Declares pointers to the rows of keys in a state that stores only the first and the last keys. The emitted C indexes
    rows by position, so the pointer depends on whether the current range has first keys or last keys. Once keys are
    dropped, no range has both. */
@@ -229,7 +239,7 @@ static void choose_rows(struct emitter *x, const struct stmt *s, const char *fro
 {
     if (!x->c->state.read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
     for (int k = 0; k < x->l->arrays; k++) {
-        if (!emit_has_dropped(x, &x->l->array[k]) || !stmt_touches(s, k)) continue;
+        if (!emit_has_dropped(x, &x->l->array[k]) || !reads_keys(x, s, k)) continue;
         const char *const name = emit_name(x->m->arena, x->l->array[k].name);
         emit_line(x, "const %s *const %s = last_%s + (%s < %lld ? call->dropped * %s_row : 0);",
                   emit_stored(x->l->array[k].dtype), name, name, from, (long long)x->c->state.read_first, name);

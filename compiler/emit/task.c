@@ -142,8 +142,9 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
 {
     for (int a = 0; a < x->l->arrays; a++) {
         const struct array *array = &x->l->array[a];
-        const char *c = array->held ? emit_held(x, array) : emit_name(x->m->arena, array->name);
-        if (array->kind == ARRAY_TABLE || !has_word(body, c)) continue;
+        const char *c = array->held ? emit_held(x, array) : emit_name(x->m->arena, array->name),
+                   *last = arena_printf(x->m->arena, "last_%s", c);
+        if (array->kind == ARRAY_TABLE || (!has_word(body, c) && !has_word(body, last))) continue;
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
             const char *place = array_has_slots(x->l, array) ? "part->slots"
@@ -173,8 +174,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                           (array->sums ? !emit_sums_of_queries(x, array)
                                        : !of_caller); /* from an earlier part; NULL if the call does not need it */
         if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
-        text_add(out, "    %s%s *const %s%s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
-                 emit_stored(array->dtype), emit_has_dropped(x, array) ? "last_" : "", c, place);
+        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
+                 emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
         const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = %s.row;\n", row, strides);
         const char *batch = arena_printf(x->m->arena, "%s_batch", c);

@@ -474,12 +474,17 @@ static struct typed lower_cast(const struct lowering *x, CXCursor cursor)
     return finish(x, cursor, a.e->type == TYPE_REAL ? make(x, EXPR_TRUNC, a.e, NULL) : a.e, false);
 }
 
+static bool same_element(const struct element *a, const struct element *b)
+{
+    return a->array == b->array && memcmp(a->sub, b->sub, sizeof a->sub) == 0;
+}
+
 /* Returns an element of an array. Equal elements are one operand. */
 static struct typed lower_element(const struct lowering *x, CXCursor at, struct element e)
 {
     struct expression_reader *r = x->r;
     int k = 0;
-    while (k < r->elements && memcmp(&r->element[k], &e, sizeof e) != 0) k++;
+    while (k < r->elements && !same_element(&r->element[k], &e)) k++;
     if (k + 1 >= MAX_OPERANDS) {
         expression_error(r, begin_of(x, at), "the expression reads more than %d elements of arrays", MAX_OPERANDS - 2);
         return nothing;
@@ -503,9 +508,7 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
         if (subscript) sub[rank++] = c.cursor[1];
         base = c.cursor[0];
     }
-    struct element e;
-    memset(&e, 0, sizeof e); /* lower_element compares all bytes */
-    e.array = expression_array(x->r, spelling(x, base));
+    struct element e = {.array = expression_array(x->r, spelling(x, base)), .offset = begin_of(x, cursor)};
     if (!e.array || e.array->rank != rank) {
         expression_error(x->r, begin_of(x, base), "this is not part of expressions");
         return nothing;

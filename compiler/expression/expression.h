@@ -24,10 +24,13 @@ struct user_arrays {
 };
 const char *array_extent_name(enum array_extent extent); /* "Nk"; "" for EXTENT_NUMBER */
 
-/* An element of an array that an expression reads. The subscripts are integer expressions of names. */
+/* An element of an array that an expression reads. The subscripts are integer expressions of names. `offset` and `at`
+   are the place in the text where the expression first reads it. */
 struct element {
     const struct user_array *array;
     const struct expr *sub[MAX_RANK];
+    size_t offset;
+    struct position at;
 };
 
 /* Where an expression is used. This decides which names it may use. */

@@ -222,6 +222,10 @@ static void read_expression(struct spec_reader *r, const struct key_row *row, st
             struct name_use *use = &node->expression->first_use[name];
             if (node->expression->uses[name] && !node->origin) use->at = yaml_place(node, use->offset);
         }
+        for (int k = 0; k < node->expression->elements; k++) {
+            struct element *e = &node->expression->element[k];
+            e->at = node->origin ? node->at : yaml_place(node, e->offset);
+        }
     }
     store(into, row->field, &node->expression, sizeof(struct expression *));
 }

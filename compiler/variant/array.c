@@ -25,7 +25,18 @@ static int axes_of(struct builder *x, const struct user_array *a, int *axes)
     return rank;
 }
 
-/* Returns the subscript limited to the indices of the axis. */
+/* Whether e is `leaf`, or `leaf` plus a constant, which then is *constant. */
+static bool is_shifted(const struct expr *e, const struct expr *leaf, int64_t *constant)
+{
+    *constant = 0;
+    if (e == leaf) return true;
+    if ((e->op != EXPR_ADD && e->op != EXPR_SUB) || e->arg[0] != leaf || e->arg[1]->op != EXPR_INT) return false;
+    *constant = e->op == EXPR_ADD ? e->arg[1]->integer : -e->arg[1]->integer;
+    return true;
+}
+
+/* Returns the subscript limited to the indices of the axis. A limit that the subscript cannot exceed is left out: no
+   key comes before key 0, and neither a key nor a query comes after the last key. */
 static const struct expr *clamped(struct builder *x, const struct expr *at, int axis)
 {
     const struct axis *const a = &x->m->axis[axis];
@@ -35,7 +46,12 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
     if (at->op == EXPR_INT && a->source == SIZE_CONSTANT)
         return build_integer(x, at->integer < 0 ? 0 : at->integer < a->extent ? at->integer : a->extent - 1);
     if (at->op == EXPR_INDEX && x->m->axis[at->integer].source == a->source && a->source != SIZE_CONSTANT) return at;
-    return build_op2(x, EXPR_MAX, build_op2(x, EXPR_MIN, at, last), build_integer(x, 0));
+    int64_t shift;
+    const bool key = axis == x->j && is_shifted(at, build_index_of(x, x->j), &shift), before_end = key && shift <= 0,
+               from_start = key && shift >= 0;
+    const bool query = axis == x->j && is_shifted(at, build_query_position(x), &shift) && shift <= 0;
+    if (!before_end && !query) at = build_op2(x, EXPR_MIN, at, last);
+    return from_start ? at : build_op2(x, EXPR_MAX, at, build_integer(x, 0));
 }
 
 /* Reports that a subscript of an axis of batches or heads is not the plain name. */

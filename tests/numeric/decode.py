@@ -154,6 +154,36 @@ OWN = {
               'mask': {'expr': 'j <= i && (b >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
     'batch_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},
                    'mask': {'expr': 'j <= i && i - j < (b % 2 == 0 ? 9 : 31)'}},
+    # arrays with rows of keys: kept with all keys, with the last ones, with the first and the last ones, and in sums;
+    # the rows of the query itself, of the queries of the call, and of a sequence alone
+    'rows': {'similarity': {'softmax': {'modify': 's + far[h][j] + near[b][j] * tau[b][h]'}}, 'mask': 'causal',
+             'arrays': {'far': {'shape': ['H', 'Nk']}, 'near': {'shape': ['B', 'Nk']}, 'tau': {'shape': ['B', 'H']}},
+             'shape': {'head_dim': 8}},
+    'rows_of_sequences': {'prepare': ['rope'], 'similarity': {'softmax': {'modify': 's * gate[b][h][i] + far[b][g][j][1]'}},
+                          'mask': 'causal', 'dtype': 'bf16', 'shape': {'head_dim': 16, 'value_dim': 24},
+                          'arrays': {'far': {'shape': ['B', 'G', 'Nk', 3]}, 'gate': {'shape': ['B', 'H', 'Nk']}}},
+    'rows_ring': {'similarity': {'softmax': {'modify': 's + far[h][j] * own[b][row] + gate[b][i]'}},
+                  'mask': {'window': {'left': 37}}, 'shape': {'head_dim': 8, 'value_dim': 24},
+                  'arrays': {'far': {'shape': ['H', 'Nk']}, 'own': {'shape': ['B', 'Nq']}, 'gate': {'shape': ['B', 'Nk']}}},
+    'rows_sinks': {'prepare': ['rope'], 'similarity': {'softmax': {'modify': 's * own[b][h][row] + far[b][h][j] * far[b][h][i]'}},
+                   'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]},
+                   'arrays': {'far': {'shape': ['B', 'H', 'Nk']}, 'own': {'shape': ['B', 'H', 'Nq']}},
+                   'shape': {'head_dim': 16, 'values': 'keys'}},
+    'rows_sinks_quadratic': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * exp(far[j] / 2 - far[i] / 3)'}},
+                             'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]},
+                             'arrays': {'far': {'shape': ['Nk']}}, 'algorithm': 'quadratic', 'dtype': 'f64',
+                             'shape': {'head_dim': 8, 'value_dim': 5}},
+    'rows_carried': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * exp(far[b][h][j] / 2) * (3 + tanh(own[b][row] + far[b][h][i]))'}},
+                     'arrays': {'far': {'shape': ['B', 'H', 'Nk']}, 'own': {'shape': ['B', 'Nq']}}, 'mask': 'causal',
+                     'algorithm': 'linear', 'shape': {'head_dim': 4, 'value_dim': 24}},
+    'rows_carried_shared': {'prepare': ['rope'], 'similarity': {'custom': {'weight': 's * s * (2 + tanh(far[h][j] * near[j][0])) + near[i][1] * near[i][1]'}},
+                            'arrays': {'far': {'shape': ['H', 'Nk']}, 'near': {'shape': ['Nk', 2]}}, 'mask': 'causal',
+                            'algorithm': 'linear', 'shape': {'head_dim': 4}, 'dtype': 'f64'},
+    'rows_sink': {'similarity': 'softmax', 'normalize': {'sink': 'sink[b][h][row] + far[b][i]'}, 'mask': 'causal',
+                  'arrays': {'sink': {'shape': ['B', 'H', 'Nq']}, 'far': {'shape': ['B', 'Nk']}}, 'shape': {'head_dim': 8}},
+    'rows_heads': {'similarity': {'softmax': {'modify': 's + far[b][j] + gate[b][g][j]'}}, 'mask': 'causal',
+                   'arrays': {'far': {'shape': ['B', 'Nk']}, 'gate': {'shape': ['B', 'G', 'Nk']}},
+                   'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'batch_carried': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (1 + b + B) * (2 + cos(i * 0.1 + b)) * (1 + j % 3)'}},
                       'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 4}},
     # heads that see different keys; remainders
@@ -170,8 +200,9 @@ OWN = {
 
 # Sequences that exceed the capacity of a state.
 LONG = dict.fromkeys(['ring', 'ring_dilated', 'heads', 'heads_ring', 'near', 'sinks', 'sinks_rope', 'sinks_dilated', 'sinks_only',
-                      'prepared_sinks', 'values_ring', 'values_bf16'], 420)
-EVERY = ['prepared_rope', 'values']   # their states keep all keys, and can go back to any length
+                      'prepared_sinks', 'values_ring', 'values_bf16', 'rows_ring', 'rows_sinks',
+                      'rows_sinks_quadratic'], 420)
+EVERY = ['prepared_rope', 'values', 'rows_of_sequences']   # their states keep all keys, and can go back to any length
 # Specs whose state keeps the first and the last keys: the number of first keys, and of keys before a query.
 SINKS = {'sinks': (3, 30), 'sinks_rope': (5, 31), 'sinks_dilated': (21, 27), 'sinks_only': (70, 0)}
 
@@ -186,6 +217,9 @@ FOLDED = {
                'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL, 'dtype': 'f64'}, True, False),
     'rope': ({'prepare': ['rope'], 'similarity': {'custom': {'weight': 's * pow(1 - pow(2, -3 - h), i - j)'}},
               'normalize': 'none', 'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL}, False, False),
+    'rows': ({'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (2 + tanh(far[h][j] + near[b][j]))'}},
+              'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 4, 'value_dim': 12},
+              'arrays': {'far': {'shape': ['H', 'Nk']}, 'near': {'shape': ['B', 'Nk']}}}, True, True),
     'local': ({'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL},
               True, True),
 }
@@ -194,7 +228,7 @@ FOLDED = {
 def sizes_of(x, arrays):
     """The output for the absolute values of the values."""
     spec, values = definitions.values_apart(x.spec, arrays['k'], arrays['v'])
-    return definitions.attend(spec, dict(x.P), arrays['q'], arrays['k'], np.abs(values))
+    return definitions.attend(spec, dict(arrays), arrays['q'], arrays['k'], np.abs(values))
 
 
 def cases():
@@ -226,7 +260,7 @@ class Grown:
         self.heads = (4, 2) if rng.random() < 0.5 else (3, 3)
         if name == 'retention':
             self.heads = (4, 2)
-        if name.startswith('values_heads'):   # enough heads to take the place of queries
+        if name.startswith(('values_heads', 'rows_heads')):   # enough heads to take the place of queries
             self.heads = (33, 1)
         self.batch, self.n = 2, n
         undropped = {key: value for key, value in self.spec.items() if key not in ('dropout', 'seed')}
@@ -236,6 +270,24 @@ class Grown:
         self.beside = 2.0 ** -8 * self.answer.scale if self.spec['dtype'] == 'bf16' and not chunk else 0.0
         self.q, self.k, self.v = (arrays.pop(x) for x in 'qkv')
         self.P = arrays
+        # the arrays with rows of tokens: whether the sequences have different rows, and the axis of the rows
+        shapes = {name: a['shape'] for name, a in self.spec.get('arrays', {}).items()}
+        self.of_tokens = {name: ('B' in shape, next(n for n, x in enumerate(shape) if x in ('Nk', 'Nq')))
+                          for name, shape in shapes.items() if 'Nk' in shape or 'Nq' in shape}
+        self.shares_rows = not all(batch for batch, _ in self.of_tokens.values())
+
+    def rows(self, n, tokens):
+        """The rows of a call with up to n tokens of each sequence, which get the rows with the numbers tokens[b] of the
+        whole arrays; all others are NaN. Sequences that share rows are appended one at a time."""
+        made = {}
+        for name, (batch, axis) in self.of_tokens.items():
+            x = self.P[name]
+            made[name] = np.full(x.shape[:axis] + (n,) + x.shape[axis + 1:], np.nan)
+            for b, numbers in enumerate(tokens):
+                to, of = (made[name][b], x[b]) if batch else (made[name], x)
+                if len(numbers):
+                    to[(slice(None),) * (axis - batch) + (slice(len(numbers)),)] = of.take(numbers, axis - batch)
+        return made
 
     def write(self, path):
         with open(path, 'w') as f:
@@ -250,12 +302,15 @@ class Grown:
         at = np.array([state.length(b) for b in range(self.batch)])
         while (at < upto).any():
             lengths = np.minimum([next(sizes) for _ in at], np.subtract(upto, at))
+            if self.shares_rows:   # one sequence at a time
+                lengths *= np.arange(self.batch) == np.argmax((at < upto) * self.rng.random(self.batch))
             n = int(lengths.max()) + int(self.rng.integers(3))
             given = [np.full(x.shape[:2] + (n,) + x.shape[3:], np.nan) for x in (self.q, self.k, self.v)]
             for b, m in enumerate(lengths):
                 for to, x in zip(given, (self.q, self.k, self.v)):
                     to[b, :, :m] = x[b, :, at[b]:at[b] + m]
-            made = state.extend(*given, lengths)
+            tokens = [range(at[b], at[b] + m) for b, m in enumerate(lengths)]
+            made = state.extend(*given, lengths, rows=self.rows(n, tokens))
             for b, m in enumerate(lengths):
                 check(np.isnan(made[b, :, m:]).all(), 'rows beyond those of a call were written')
                 out[b, :, at[b]:at[b] + m] = made[b, :, :m]
@@ -385,12 +440,18 @@ def models(folder, suite, name, operations):
                 given.append(np.full((x.batch,) + new.shape, np.nan))
                 given[-1][b] = new
             if lengths[b]:
-                out = state.extend(*given, lengths)[b]
+                rows = x.rows(max(lengths), [numbers if n == b else [] for n in range(x.batch)])
+                for name, (batch, _) in x.of_tokens.items():   # the rows of a token are those of sequence 0
+                    if batch:
+                        rows[name][b] = x.rows(max(lengths), [numbers])[name][0]
+                out = state.extend(*given, lengths, rows=rows)[b]
                 tokens += numbers
                 if rng.random() < 0.15:
                     compared += 1
-                    arrays = dict(x.P, **dict(zip('qkv', (a[None] for a in s.rows(tokens)))))
-                    expected = definitions.attend(x.spec, dict(x.P), arrays['q'], arrays['k'], arrays['v'])[0]
+                    of_tokens = {name: rows[:1] if x.of_tokens[name][0] else rows
+                                 for name, rows in x.rows(len(tokens), [tokens]).items()}
+                    arrays = dict(x.P, **of_tokens, **dict(zip('qkv', (a[None] for a in s.rows(tokens)))))
+                    expected = definitions.attend(x.spec, dict(x.P, **of_tokens), arrays['q'], arrays['k'], arrays['v'])[0]
                     size = sizes_of(x, arrays)[0]
                     scale = np.abs(size).max(-1, keepdims=True)[:, -lengths[b]:]
                     off = np.abs(out - expected[:, -lengths[b]:]) / (1e-5 * scale + 1e-30)
@@ -443,7 +504,8 @@ def folds(folder, suite, name, spec, moves, any_order):
             lengths = [0] * x.batch
             lengths[b] = last - first
             if last > first:
-                state.extend(*given, lengths)
+                rows = x.rows(last - first, [range(first, last) if k == b else [] for k in range(x.batch)])
+                state.extend(*given, lengths, rows=rows)
         return state
 
     def joined(first, last, start=0):
@@ -462,7 +524,8 @@ def folds(folder, suite, name, spec, moves, any_order):
             while n < x.n:
                 m = min(int(x.rng.choice([1, 7, chunk, x.n])), x.n - n)
                 lengths = [m if k == b else 0 for k in range(x.batch)]
-                out[:, n:n + m] = alone.extend(*(a[:, :, n:n + m] for a in (x.q, x.k, x.v)), lengths)[b]
+                rows = x.rows(m, [range(n, n + m) if k == b else [] for k in range(x.batch)])
+                out[:, n:n + m] = alone.extend(*(a[:, :, n:n + m] for a in (x.q, x.k, x.v)), lengths, rows=rows)[b]
                 n += m
             seen = np.s_[b, :, last[b]:]
             off = np.abs(out[:, last[b]:] - x.answer.expected[seen]).max() / np.abs(x.answer.expected[seen]).max()
@@ -519,7 +582,8 @@ def remembers(folder, suite, name):
         return
     at = 0
     for n in 1, 70, x.n - SINGLE - 71:
-        error, _ = state.try_extend(None, x.k[:, :, at:at + n], x.v[:, :, at:at + n], [n, n - (at > 70)])
+        error, _ = state.try_extend(None, x.k[:, :, at:at + n], x.v[:, :, at:at + n], [n, n - (at > 70)],
+                                    rows=x.rows(n, [range(at, at + n)] * 2))
         at += n
         check(error == 0 and [state.length(b) for b in range(2)] == [at, at - (at > 71)], 'lengths, or %d' % error)
     x.grow(state, other, [x.n] * 2, always(1))
@@ -621,7 +685,8 @@ def silent(folder, suite, name):
 def sanitized(folder, suite, name, target=best_target()):
     """The functions' memory accesses."""
     c, spec = emitted(folder, suite, name, '--target', target), OWN[name]
-    params = ['-DIDS'] if 'document' in str(spec) else ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) else []
+    params = ['-DIDS'] if 'document' in str(spec) else ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) \
+        else ['-DARRAYS'] if 'arrays' in spec else []
     element = {'f64': 'double', 'bf16': 'uint16_t'}.get(spec.get('dtype'), 'float')
     done = execute([compiler('clang'), '-O0', '-g', *SANITIZED, *params, '-DKERNEL=' + name, '-DELEMENT=' + element,
                     '-include', c[:-1] + 'h', os.path.join(HERE, 'decode_main.c'), c, '-lm', '-o', 'main'],
@@ -644,7 +709,8 @@ def main():
     for name in SINKS:
         suite.case('edges/' + name, edges, suite, name)
     for name, operations in (('recent', 400), ('ring', 300), ('sinks', 200), ('carried_f64', 300),
-                             ('prepared_rope', 200), ('prepared_sinks', 200), ('values', 200), ('values_ring', 200)):
+                             ('prepared_rope', 200), ('prepared_sinks', 200), ('values', 200), ('values_ring', 200),
+                             ('rows_sinks', 200), ('rows_sinks_quadratic', 200), ('rows_carried', 200)):
         suite.case('models/' + name, models, suite, name, operations)
     for name, (spec, moves, any_order) in FOLDED.items():
         suite.case('folds/' + name, folds, suite, name, spec, moves, any_order)
@@ -652,13 +718,15 @@ def main():
         suite.case('folds_not/' + name, folds_not, suite, name)
     for name in 'prepared_rope', 'prepared_halves', 'prepared_l2norm', 'prepared_sinks':
         suite.case('prepares_once/' + name, prepares_once, suite, name)
-    for name in 'ring', 'ring_blocks', 'sinks', 'drawn', 'carried_f64', 'prepared_halves', 'values', 'values_prepared':
+    for name in 'ring', 'ring_blocks', 'sinks', 'drawn', 'carried_f64', 'prepared_halves', 'values', 'values_prepared', 'rows_sink', \
+            'rows_sinks':
         suite.case('remembers/' + name, remembers, suite, name)
     suite.case('damaged', damaged, suite)
-    for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried', 'padded':
+    for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried', 'padded', 'rows_sinks', \
+            'rows_carried':
         suite.case('silent/' + name, silent, suite, name)
     for name in 'ring', 'carried_rope', 'recent', 'carried_documents', 'sinks', 'prepared_halves', 'sinks_rope', \
-            'values', 'values_bf16':
+            'values', 'values_bf16', 'rows_of_sequences', 'rows_ring', 'rows_sinks', 'rows_carried', 'rows':
         suite.case('sanitized/' + name, sanitized, suite, name)
     # rows of values are whole vectors, and end within a cache line
     suite.case('sanitized/carried_wide/generic', sanitized, suite, 'carried_wide', 'generic')

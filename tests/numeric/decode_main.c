@@ -1,5 +1,5 @@
 /* Calls the functions of a kernel that work on a decoding state, under the sanitizers. Every array has exactly the
-   needed size. Built with -DKERNEL and -DELEMENT; for a kernel with parameters, also -DIDS or -DPARAMS. */
+   needed size. Built with -DKERNEL and -DELEMENT; for a kernel with parameters, also -DIDS, -DPARAMS or -DARRAYS. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,29 @@ static ELEMENT *numbers(int64_t rows, int64_t columns)
     }
     return made;
 }
+
+#ifdef ARRAYS
+enum { MAX_ARRAYS = 8 };
+
+/* Makes the arrays of f32 of a call, with rows for p->n_q tokens, in `made`. */
+static void arrays_of(const struct attn_kernel *kernel, const struct attn_problem *p, void *params, float **made)
+{
+    for (int k = 0; k < kernel->params; k++) {
+        int64_t count = 1;
+        for (int r = 0; r < kernel->param[k].rank; r++) {
+            const int64_t size = kernel->param[k].shape[r];
+            count *= size >= 0               ? size
+                     : size == ATTN_BATCH    ? p->batch
+                     : size == ATTN_HEADS    ? p->heads
+                     : size == ATTN_KV_HEADS ? p->kv_heads
+                                             : p->n_q;
+        }
+        made[k] = malloc((size_t)count * sizeof *made[k]);
+        for (int64_t x = 0; made[k] && x < count; x++) made[k][x] = (float)(x % 7 - 3) / 4;
+        memcpy((char *)params + kernel->param[k].offset, &made[k], sizeof made[k]);
+    }
+}
+#endif
 
 int main(void)
 {
@@ -69,7 +92,14 @@ int main(void)
                        *const k = numbers(BATCH * KV_HEADS * most, kernel->head_dim),
                        *const v = numbers(BATCH * KV_HEADS * most, kernel->value_dim),
                        *const out = numbers(BATCH * HEADS * most, kernel->value_dim);
+#ifdef ARRAYS
+        float *arrays[MAX_ARRAYS];
+        arrays_of(kernel, &p, &params, arrays);
+#endif
         bad |= kernel->extend(&p, &params, q, k, v, out, state, workspace);
+#ifdef ARRAYS
+        for (int a = 0; a < kernel->params; a++) free(arrays[a]);
+#endif
         free(q);
         free(k);
         free(v);

@@ -169,13 +169,19 @@ class Kernel:
 
     def parameters(self, P):
         """The struct, and the arrays that it points to."""
-        params, keep = (ctypes.c_char * max(1, self.about.params_bytes))(), []
+        params, keep = (ctypes.c_char * max(1, self.about.params_bytes))(), {}
+        self.give_parameters(params, keep, P)
+        return params, keep
+
+    def give_parameters(self, params, keep, P):
+        """Replaces pointers of the struct."""
         for n in range(self.about.params):
             param = self.about.param[n]
-            keep.append(np.ascontiguousarray(P[param.name.decode()],
-                                             {3: np.float64, 4: np.int32}.get(param.dtype, np.float32)))
-            ctypes.c_void_p.from_buffer(params, param.offset).value = keep[-1].ctypes.data
-        return params, keep
+            name = param.name.decode()
+            if name not in P:
+                continue
+            keep[name] = np.ascontiguousarray(P[name], {3: np.float64, 4: np.int32}.get(param.dtype, np.float32))
+            ctypes.c_void_p.from_buffer(params, param.offset).value = keep[name].ctypes.data
 
     def as_stored(self, x):
         if self.stored == 'bf16':
@@ -238,9 +244,10 @@ class State:
     def fold(self, right):
         return self.folding(ctypes.byref(self.problem), self.address, right.address)
 
-    def try_extend(self, q, k, v, lengths=None, statistics=None):
+    def try_extend(self, q, k, v, lengths=None, statistics=None, rows=None):
         """Returns the result of extend, and out, in which rows that may not be written stay NaN. Without q, no
-        output is requested."""
+        output is requested. rows: the parameters with rows of tokens, of the new tokens."""
+        self.kernel.give_parameters(self.params, self.keep, rows or {})
         stored = [None if x is None else self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype))
                   for x in (q, k, v)]
         q, k, v = stored
@@ -261,8 +268,8 @@ class State:
         check((self.memory[-self.after.size:] == self.after).all(), 'extend wrote after the state')
         return error, None if out is None else self.kernel.as_numbers(out)
 
-    def extend(self, q, k, v, lengths=None, statistics=None):
-        error, out = self.try_extend(q, k, v, lengths, statistics)
+    def extend(self, q, k, v, lengths=None, statistics=None, rows=None):
+        error, out = self.try_extend(q, k, v, lengths, statistics, rows)
         check(error == 0, 'extend returned %d' % error)
         return out
 

@@ -541,6 +541,33 @@ def sequences_grow_by_tokens(folder):
 
 
 @case
+def states_take_rows_of_arrays(folder):
+    """extend() takes the rows of the new tokens of arrays with an axis Nk or Nq, and a state keeps them."""
+    spec = {'name': 'rows', 'mask': 'causal', 'shape': {'head_dim': 8}, 'arrays': {
+        'far': {'shape': ['H', 'Nk']}, 'gate': {'shape': ['B', 'H', 'Nk', 2]}, 'own': {'shape': ['B', 'Nq']},
+        'tau': {'shape': ['H']}}, 'similarity': {'softmax': {
+            'modify': 's * tau[h] + far[h][j] * own[b][row] + gate[b][h][j][1] * gate[b][h][i][0]'}}}
+    made, rng = attnc.kernel(spec), np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((2, heads, 30, 8), np.float32) for heads in (4, 2, 2))
+    far, gate, own, tau = (rng.standard_normal(shape, np.float32) for shape in ((4, 30), (2, 4, 30, 2), (2, 30), (4,)))
+    whole, state = made(q, k, v, far=far, gate=gate, own=own, tau=tau), made.state(2, capacity=30, tau=tau)
+    for at, n in (0, 17), (17, 1), (18, 12):
+        piece = slice(at, at + n)
+        rows = {'far': far[:, piece].copy(), 'gate': gate[:, :, piece].copy(), 'own': own[:, piece].copy()}
+        close(state.extend(*(a[:, :, piece] for a in (q, k, v)), **rows), whole[:, :, piece], 1e-5, 'rows %d' % at)
+        if at == 17:   # again, after the last token is dropped
+            state = made.load_state(state.tobytes(), tau=tau)
+            state.truncate(17)
+            close(state.extend(*(a[:, :, piece] for a in (q, k, v)), **rows), whole[:, :, piece], 1e-5, 'again')
+    token = [a[:, :, :1] for a in (q, k, v)]
+    refuses(lambda: state.extend(*token, gate=gate[:, :, :1], own=own[:, :1]), ValueError,
+            'rows needs the parameter far, float32 [H, n]')
+    refuses(lambda: state.extend(*token, far=far, gate=gate[:, :, :1], own=own[:, :1]), ValueError,
+            'far has shape [4, 30]; expected [H, n]…')
+    refuses(lambda: state.extend(*token, tau=tau), TypeError, 'extend() of rows takes no tau=')
+
+
+@case
 def threads_that_extend_a_state_take_turns(folder):
     """Threads wait for each other, and no token is lost."""
     tokens = np.random.default_rng(0).standard_normal((4, 200, 1, 1, 1, 8)).astype('f4')

@@ -42,7 +42,8 @@ static void copy_rows(const struct growth *x, const struct kernel_array *a, void
     const int64_t heads = heads_of(p, a), n_q = x->forward->problem.n_q,
                   rows = a->role == ROLE_PER_QUERY ? n_q : p->n_k, ahead = a->role == ROLE_PER_QUERY ? p->n_k - n_q : 0;
     const size_t row = row_bytes(a);
-    for (int64_t b = 0; b < p->batch; b++)
+    const int64_t batch = array_has_size(a, ARRAY_SIZE_BATCH) ? p->batch : 1;
+    for (int64_t b = 0; b < batch; b++)
         for (int64_t h = 0; h < heads; h++)
             for (int64_t n = 0; n < x->tokens[b]; n++) {
                 int64_t at = x->at[b] + n - ahead;
@@ -160,6 +161,15 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     return error;
 }
 
+/* Whether all sequences of a batch read the same rows of an array of tokens. They then have equal lengths, because
+   forward gives a position the same row in all sequences, and a call gives the same row to all new tokens. */
+static bool share_rows(const struct sample *s)
+{
+    bool shared = false;
+    for (int t = 0; t < s->tensors; t++) shared |= s->array[t]->rows && !array_has_size(s->array[t], ARRAY_SIZE_BATCH);
+    return shared;
+}
+
 /* Returns whether extend can be checked for this size: the queries belong to the last keys, and there are at most
    MAX_PAIRS_EXTENDED pairs. */
 static bool grows(const struct problem_size *size)
@@ -180,7 +190,7 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
         struct called forward;
         struct growth x = {0};
         int error = check_call(c, kernel, n, false, &forward);
-        if (!error) error = grow_once(c, &forward, n, k % 2, &state, &x);
+        if (!error) error = grow_once(c, &forward, n, k % 2 || share_rows(s), &state, &x);
         double *out = arena_alloc(c->p->arena, (size_t)s->out.elements * sizeof *out),
                *allowed = arena_alloc(c->p->arena, (size_t)rows * sizeof *allowed);
         for (int64_t e = 0; e < s->out.elements && !error; e++) out[e] = check_result_at(x.result, e, kernel->dtype);

@@ -575,6 +575,9 @@ static int extend_some(struct call call, const struct version *extends, const st
 #if RESULTS
 RESULTS_OF_SEQUENCES
 #endif
+#if ROWS_OF_QUERIES
+SEQUENCES_OF_ROWS_OF_QUERIES
+#endif
 #if CARRIED
     call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
 #endif
@@ -649,6 +652,9 @@ INTEGERS_FROM_SEQUENCE
         }
         for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
         given = from_row(given, m);
+#if ROWS_OF_QUERIES
+MORE_ROWS_OF_QUERIES
+#endif
         if (!asked) continue;
         call.q += m * call.p.q.row;
         call.out += m * call.p.out.row;

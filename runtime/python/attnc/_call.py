@@ -458,9 +458,9 @@ class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed"
 
     @property
     def has_rows(self) -> bool:
-        """Whether the parameter has numbers for each key of each sequence. extend() of a state takes such rows for the
-        new tokens."""
-        return bool(self.dtype != "i32" and self.shape[:1] == ("B",) and "n_k" in self.shape)
+        """Whether the parameter has numbers for each key or each query. extend() of a state takes such rows for the new
+        tokens."""
+        return bool(self.dtype != "i32" and ("n_k" in self.shape or "n_q" in self.shape))
 
 
 def _word(name: str) -> str:
@@ -680,7 +680,7 @@ class _Call:
         self.problem = _Problem(threads=threads, team=_teams.of_torch(), seed=seed or 0)
         self.sizes: dict[str, int] = {}
         self.params: int | None = None
-        self.tokens = "n_k"  # the name of the size that is the number of rows of k in this call
+        self.tokens: str | None = None  # the size that is the number of rows of q and k in this call, if not n_q and n_k
         self.read: list[_Array] = []
         self.written: list[Any] = []
         self.keep: list[Any] = []
@@ -742,7 +742,8 @@ class _Call:
             self.keep.append(made)
         for p in binding.parameters:
             word, value = _word(p.name), given[p.name]
-            shape = [self.tokens if extent == "n_k" and p.has_rows else extent for extent in p.shape]
+            shape = [self.tokens if self.tokens and p.has_rows and extent in ("n_q", "n_k") else extent
+                     for extent in p.shape]
             if value is None:
                 if not p.from_seed:
                     raise ValueError(f"{binding.name} needs the parameter {word}, "

@@ -108,7 +108,8 @@ class State:
         out: [B, H, n, E], overwritten if given, else allocated
         statistics: True, or an array [B, H, n]: returns Outputs(out, statistics), as a call of the kernel does. The
             spec needs 'emit: [forward, statistics]'.
-        rows: parameters that have a row for each key, with the rows of these tokens
+        rows: parameters that have a row for each key or query, with the rows of these tokens: [B, H, n] of an array
+            declared as [B, H, Nk]. All sequences get the same rows of an array without the axis B.
 
         Returns an array like q, [B, H, n, E]: the rows that a call of the kernel with the whole sequences returns
             for these tokens. The first call sets the number of heads. If an array is wrong, nothing is appended."""

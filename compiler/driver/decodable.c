@@ -1,0 +1,179 @@
+/* Checks whether a kernel can decode a spec: continue a sequence token by token. */
+#include "unit.h"
+#include "../analysis/analysis.h"
+#include "../expression/expression.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+
+#include <string.h>
+
+struct checker {
+    const struct unit *p;
+    struct diagnostics *d;
+    struct position asked_at; /* where 'emit' asks for 'decode'; no position: an option does */
+};
+
+/* Whether subscript k of the element is the plain name. */
+static bool is_subscript(const struct element *e, int k, enum expression_name name)
+{
+    return e->sub[k]->op == EXPR_INDEX && e->sub[k]->integer == name;
+}
+
+/* ---- names that have no value when a sequence is decoded ---- */
+
+static bool has_name(const struct expr *e, enum expression_name name)
+{
+    return expr_axes(e) >> name & 1;
+}
+
+/* Returns the element that uses the row of q in another way than as the subscript of an axis Nq, where it is the row of
+   the call; NULL: there is none. */
+static const struct element *element_of_row(const struct expression *e)
+{
+    for (int k = 0; k < e->elements; k++)
+        for (int n = 0; n < e->element[k].array->rank; n++) {
+            const bool own = e->element[k].array->axis[n].extent == EXTENT_NQ &&
+                             is_subscript(&e->element[k], n, NAME_row);
+            if (!own && has_name(e->element[k].sub[n], NAME_row)) return &e->element[k];
+        }
+    return NULL;
+}
+
+/* Whether the expression uses a name that has no value. If so, sets *at to the place. */
+static bool uses_unknown(const struct expression *e, enum expression_name name, struct position *at)
+{
+    *at = e->first_use[name].at;
+    if (name != NAME_row || has_name(e->value, name)) return e->uses[name];
+    const struct element *const element = element_of_row(e);
+    if (element) *at = element->at;
+    return element != NULL;
+}
+
+static void check_names(void *user, const char *key, const struct expression *e)
+{
+    const struct checker *const x = user;
+    (void)key;
+    for (int n = 0; n < EXPRESSION_NAMES; n++) {
+        const enum expression_name name = (enum expression_name)n;
+        struct position at;
+        if (expression_name_decodes(name) || !uses_unknown(e, name, &at)) continue;
+        diagnostics_error(x->d, at, "'%s' depends on how a sequence is divided into calls, so it cannot be decoded",
+                          expression_name(name));
+        if (x->asked_at.line) diagnostics_note(x->d, x->asked_at, "'emit' asks for 'decode'");
+    }
+}
+
+/* ---- elements of arrays ---- */
+
+/* Reports a subscript that a call with new tokens cannot read. An array with an axis Nk has one row for each new token,
+   which the state keeps as long as keys: rows of other tokens may be unknown or dropped. An array with an axis Nq has
+   the rows of one call. */
+static void check_elements(void *user, const char *key, const struct expression *e)
+{
+    const struct checker *const x = user;
+    (void)key;
+    for (int k = 0; k < e->elements; k++) {
+        const struct element *const element = &e->element[k];
+        for (int n = 0; n < element->array->rank; n++) {
+            const enum array_extent extent = element->array->axis[n].extent;
+            const bool keys = extent == EXTENT_NK;
+            if (keys && (is_subscript(element, n, NAME_j) || is_subscript(element, n, NAME_i))) continue;
+            if (!keys && (extent != EXTENT_NQ || is_subscript(element, n, NAME_row))) continue;
+            diagnostics_error(x->d, element->at,
+                              keys ? "decoding reads an axis Nk of '%s' at 'j' or 'i', not at another subscript"
+                                   : "decoding reads an axis Nq of '%s' at 'row', not at another subscript",
+                              element->array->name);
+            if (x->asked_at.line) diagnostics_note(x->d, x->asked_at, "'emit' asks for 'decode'");
+        }
+    }
+}
+
+/* ---- arrays ---- */
+
+/* Whether the array is a parameter with elements for keys or queries, or for blocks of queries. */
+static bool is_of_tokens(const struct kernel_array *a)
+{
+    bool tokens = false;
+    for (int k = 0; k < a->rank; k++)
+        tokens |= !a->axis[k].constant && (a->axis[k].size == ARRAY_SIZE_N_Q || a->axis[k].size == ARRAY_SIZE_N_K);
+    return tokens && a->place == PLACE_PARAMS;
+}
+
+/* Reports the arrays whose rows of new tokens a call cannot find. The ids of keys are passed whole. */
+static void check_arrays(const struct checker *x)
+{
+    const struct spec *const spec = x->p->spec;
+    const struct kernel_arrays *const arrays = x->p->arrays;
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        if (!is_of_tokens(a) || a->rows || (a->dtype == DTYPE_I32 && a->role == ROLE_PER_KEY)) continue;
+        struct position at = spec->emit_at;
+        for (int n = 0; n < spec->arrays.count; n++)
+            if (strcmp(spec->arrays.array[n].name, a->name) == 0) at = spec->arrays.array[n].at;
+        if (a->role == ROLE_PER_KEY || a->role == ROLE_PER_QUERY) {
+            const char *const tokens = a->role == ROLE_PER_KEY ? "Nk" : "Nq";
+            diagnostics_error(x->d, at, "an array of this shape has no rows of new tokens, so '%s' cannot be decoded",
+                              a->name);
+            diagnostics_note(x->d, (struct position){0, 0},
+                             "the axes are B, then H or G, then %s, then a number; all but %s may be absent", tokens,
+                             tokens);
+        } else
+            diagnostics_error(x->d, at,
+                              "the parameter '%s' has elements for every query of a call, so this spec cannot be "
+                              "decoded",
+                              a->name);
+    }
+}
+
+/* Whether an array that cannot be decoded has elements for queries. The length of the sequence then only occurs in its
+   subscripts. */
+static bool has_arrays_of_queries(const struct kernel_arrays *all)
+{
+    bool has = false;
+    for (int k = 0; k < all->count; k++)
+        has |= is_of_tokens(&all->array[k]) && !all->array[k].rows && all->array[k].role != ROLE_PER_KEY;
+    return has;
+}
+
+/* ---- the whole spec ---- */
+
+static void check_positions(const struct checker *x, bool asked)
+{
+    const struct spec *const spec = x->p->spec;
+    const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
+    const struct position at = masked ? spec->mask->at : spec->emit_at;
+    if (looks_ahead(x->p->graph)) {
+        diagnostics_error(
+            x->d, at,
+            masked ? "under this mask a query may see keys after its own position, so this spec cannot be decoded"
+                   : "without a mask a query sees keys after its own position, so this spec cannot be decoded");
+        diagnostics_note(x->d, masked && !asked ? spec->emit_at : (struct position){0, 0},
+                         "%s'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query",
+                         asked ? "" : "'emit' asks for 'decode'; ");
+    } else if (depends_on_length(x->p->graph) && !has_arrays_of_queries(x->p->arrays)) {
+        diagnostics_error(
+            x->d, at,
+            "the keys that a query sees depend on the length of the whole sequence, so this spec cannot be decoded");
+        diagnostics_note(x->d, (struct position){0, 0},
+                         "'random' draws from all blocks of the sequence; with 'causal: true' it draws from the "
+                         "query's block and the blocks before it");
+    }
+}
+
+bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d)
+{
+    const struct spec *const spec = p->spec;
+    const int errors = diagnostics_errors(d);
+    struct checker checker = {p, d, asked ? (struct position){0, 0} : spec->emit_at};
+    spec_expressions(spec, check_names, &checker);
+    spec_expressions(spec, check_elements, &checker);
+    if (diagnostics_errors(d) > errors) return false;
+    if (spec->linformer) {
+        diagnostics_error(d, spec->project_at,
+                          "'project' mixes all keys of a sequence, so this spec cannot be decoded");
+        return false;
+    }
+    check_positions(&checker, asked);
+    check_arrays(&checker);
+    return diagnostics_errors(d) == errors;
+}
