@@ -812,17 +812,17 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4] = {0};
+                    mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int t_12 = (j0 + j) < 4;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                         const ints_v4 t_11 = (j0 + j) <= t_10;
-                        seen[i / 16] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
+                        in_region[i / 16] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
                             (-(int64_t)t_12)), mask_v4);
                     }
-                    add_seen_v4(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_v4(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1021,16 +1021,16 @@ TARGET_v4 APART void attention_sinks_few_keys_v4(const struct call *call, int64_
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v4 seen[8] = {0};
+                    mask_v4 in_region[8] = {0};
                     const int64_t t_7 = (r % n_q) + n_k - n_q;
                     const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_6 = j0 + j + lane_v4;
                         const ints_v4 t_8 = t_6 <= t_7;
-                        seen[j / 16] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_v4);
+                        in_region[j / 16] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_v4);
                     }
                     add_seen_lanes_v4(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
@@ -1833,17 +1833,17 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8] = {0};
+                    mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int t_12 = (j0 + j) < 4;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                         const ints_v3 t_11 = (j0 + j) <= t_10;
-                        seen[i / 8] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
+                        in_region[i / 8] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
                             (-(int64_t)t_12)), mask_v3);
                     }
-                    add_seen_v3(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_v3(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2042,16 +2042,16 @@ TARGET_v3 APART void attention_sinks_few_keys_v3(const struct call *call, int64_
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v3 seen[16] = {0};
+                    mask_v3 in_region[16] = {0};
                     const int64_t t_7 = (r % n_q) + n_k - n_q;
                     const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_6 = j0 + j + lane_v3;
                         const ints_v3 t_8 = t_6 <= t_7;
-                        seen[j / 8] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_v3);
+                        in_region[j / 8] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_v3);
                     }
                     add_seen_lanes_v3(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
@@ -2840,17 +2840,17 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16] = {0};
+                    mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_9 = n_k - n_q;
                     const int t_12 = (j0 + j) < 4;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_10 = (i0 + i + lane_any) + t_9;
                         const ints_any t_11 = (j0 + j) <= t_10;
-                        seen[i / 4] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
+                        in_region[i / 4] = __builtin_convertvector(t_11 & ((((t_10 + (-1019)) <= (j0 + j)) & t_11) |
                             (-(int64_t)t_12)), mask_any);
                     }
-                    add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3050,16 +3050,16 @@ APART void attention_sinks_few_keys_any(const struct call *call, int64_t task, c
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_any seen[32] = {0};
+                    mask_any in_region[32] = {0};
                     const int64_t t_7 = (r % n_q) + n_k - n_q;
                     const int64_t t_9 = (r % n_q) + n_k - n_q - 1019;
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_6 = j0 + j + lane_any;
                         const ints_any t_8 = t_6 <= t_7;
-                        seen[j / 4] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_any);
+                        in_region[j / 4] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)), mask_any);
                     }
                     add_seen_lanes_any(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);

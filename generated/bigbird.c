@@ -853,7 +853,7 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4] = {0};
+                    mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -862,10 +862,11 @@ TARGET_v4 static void bigbird_rows_v4(const struct call *call, int64_t task, uns
                         const ints_v4 t_14 = (i0 + i + lane_v4) + t_13;
                         const ints_v4 r15 = t_14 % 64;
                         const ints_v4 t_16 = (t_14 - (r15 + (((r15 != 0) & ((r15 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 16] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) | (((0
-                            <= t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_v4) | drawn_v4(&drawn_0, &t_16, t_17);
+                        in_region[i / 16] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) |
+                            (((0 <= t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_v4) | drawn_v4(&drawn_0, &t_16,
+                            t_17);
                     }
-                    add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1081,7 +1082,7 @@ TARGET_v4 APART void bigbird_few_keys_v4(const struct call *call, int64_t task, 
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v4 seen[8] = {0};
+                    mask_v4 in_region[8] = {0};
                     const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
                     const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
                     const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);
@@ -1090,11 +1091,11 @@ TARGET_v4 APART void bigbird_few_keys_v4(const struct call *call, int64_t task, 
                         const ints_v4 t_8 = j0 + j + lane_v4;
                         const ints_v4 r9 = t_8 % 64;
                         const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[j / 16] = __builtin_convertvector(((t_7 <= t_10) & (t_10 <= t_11)) | ((-(int64_t)t_12) |
-                            ((0 <= t_8) & (t_8 <= 127))), mask_v4) | drawn_for_v4(&drawn_0, t_13, &t_10);
+                        in_region[j / 16] = __builtin_convertvector(((t_7 <= t_10) & (t_10 <= t_11)) | ((-(int64_t)t_12)
+                            | ((0 <= t_8) & (t_8 <= 127))), mask_v4) | drawn_for_v4(&drawn_0, t_13, &t_10);
                     }
                     add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -1934,7 +1935,7 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8] = {0};
+                    mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -1943,10 +1944,11 @@ TARGET_v3 static void bigbird_rows_v3(const struct call *call, int64_t task, uns
                         const ints_v3 t_14 = (i0 + i + lane_v3) + t_13;
                         const ints_v3 r15 = t_14 % 64;
                         const ints_v3 t_16 = (t_14 - (r15 + (((r15 != 0) & ((r15 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 8] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) | (((0 <=
-                            t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_v3) | drawn_v3(&drawn_0, &t_16, t_17);
+                        in_region[i / 8] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) |
+                            (((0 <= t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_v3) | drawn_v3(&drawn_0, &t_16,
+                            t_17);
                     }
-                    add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2162,7 +2164,7 @@ TARGET_v3 APART void bigbird_few_keys_v3(const struct call *call, int64_t task, 
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v3 seen[16] = {0};
+                    mask_v3 in_region[16] = {0};
                     const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
                     const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
                     const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);
@@ -2171,11 +2173,11 @@ TARGET_v3 APART void bigbird_few_keys_v3(const struct call *call, int64_t task, 
                         const ints_v3 t_8 = j0 + j + lane_v3;
                         const ints_v3 r9 = t_8 % 64;
                         const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[j / 8] = __builtin_convertvector(((t_7 <= t_10) & (t_10 <= t_11)) | ((-(int64_t)t_12) | ((0
-                            <= t_8) & (t_8 <= 127))), mask_v3) | drawn_for_v3(&drawn_0, t_13, &t_10);
+                        in_region[j / 8] = __builtin_convertvector(((t_7 <= t_10) & (t_10 <= t_11)) | ((-(int64_t)t_12)
+                            | ((0 <= t_8) & (t_8 <= 127))), mask_v3) | drawn_for_v3(&drawn_0, t_13, &t_10);
                     }
                     add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -3000,7 +3002,7 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16] = {0};
+                    mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     const int64_t t_17 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -3009,10 +3011,11 @@ static void bigbird_rows_any(const struct call *call, int64_t task, unsigned cha
                         const ints_any t_14 = (i0 + i + lane_any) + t_13;
                         const ints_any r15 = t_14 % 64;
                         const ints_any t_16 = (t_14 - (r15 + (((r15 != 0) & ((r15 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 4] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) | (((0 <=
-                            t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_any) | drawn_any(&drawn_0, &t_16, t_17);
+                        in_region[i / 4] = __builtin_convertvector((((t_16 + (-1)) <= t_17) & (t_17 <= (t_16 + 1))) |
+                            (((0 <= t_14) & (t_14 <= 127)) | (-(int64_t)t_18)), mask_any) | drawn_any(&drawn_0, &t_16,
+                            t_17);
                     }
-                    add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3225,7 +3228,7 @@ APART void bigbird_few_keys_any(const struct call *call, int64_t task, const str
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_any seen[32] = {0};
+                    mask_any in_region[32] = {0};
                     const int64_t t_7 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) - 1;
                     const int64_t t_11 = (((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 64)) / 64) + 1;
                     const int t_12 = (0 <= ((r % n_q) + n_k - n_q)) && (((r % n_q) + n_k - n_q) <= 127);
@@ -3234,11 +3237,11 @@ APART void bigbird_few_keys_any(const struct call *call, int64_t task, const str
                         const ints_any t_8 = j0 + j + lane_any;
                         const ints_any r9 = t_8 % 64;
                         const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[j / 4] = __builtin_convertvector(((t_7 <= t_10) & (t_10 <= t_11)) | ((-(int64_t)t_12) | ((0
-                            <= t_8) & (t_8 <= 127))), mask_any) | drawn_for_any(&drawn_0, t_13, &t_10);
+                        in_region[j / 4] = __builtin_convertvector(((t_7 <= t_10) & (t_10 <= t_11)) | ((-(int64_t)t_12)
+                            | ((0 <= t_8) & (t_8 <= 127))), mask_any) | drawn_for_any(&drawn_0, t_13, &t_10);
                     }
                     add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

@@ -808,13 +808,13 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_21), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_21), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1357,15 +1357,15 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[2] = {0};
+                        mask_v4 in_region[2] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_35)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_35)) &
                                 (-(int64_t)t_36), mask_v4);
                         }
-                        add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                        add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
                 } else
                     dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2065,13 +2065,13 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_21), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_21), mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2614,15 +2614,15 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[4] = {0};
+                        mask_v3 in_region[4] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_35)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_35)) &
                                 (-(int64_t)t_36), mask_v3);
                         }
-                        add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                        add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
                 } else
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3312,13 +3312,13 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_21), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_21), mask_any);
                     }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3861,15 +3861,15 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[8] = {0};
+                        mask_any in_region[8] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_35 = n_k - n_q;
                         const int t_36 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_35)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_35)) &
                                 (-(int64_t)t_36), mask_any);
                         }
-                        add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                        add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);

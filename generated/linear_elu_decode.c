@@ -727,15 +727,15 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1] = {0};
+                        mask_v4 in_region[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
                                 (-(int64_t)t_8), mask_v4);
                         }
-                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1118,15 +1118,15 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1] = {0};
+                        mask_v4 in_region[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
                                 (-(int64_t)t_10), mask_v4);
                         }
-                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1789,15 +1789,15 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2] = {0};
+                        mask_v3 in_region[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
                                 (-(int64_t)t_8), mask_v3);
                         }
-                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2203,15 +2203,15 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2] = {0};
+                        mask_v3 in_region[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
                                 (-(int64_t)t_10), mask_v3);
                         }
-                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2863,15 +2863,15 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4] = {0};
+                        mask_any in_region[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
                                 (-(int64_t)t_8), mask_any);
                         }
-                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3277,15 +3277,15 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4] = {0};
+                        mask_any in_region[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
                                 (-(int64_t)t_10), mask_any);
                         }
-                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);

@@ -789,15 +789,15 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1] = {0};
+                        mask_v4 in_region[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
                                 (-(int64_t)t_8), mask_v4);
                         }
-                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1455,15 +1455,15 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_v4(j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1] = {0};
+                        mask_v4 in_region[1] = {0};
                         if (finite_v4(k_tile_2 + j * 1, 16, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
                                 (-(int64_t)t_10), mask_v4);
                         }
-                        add_seen_v4(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, seen, i1 - i0);
+                        add_seen_v4(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot9_v4(j1 - j0, k_tile_2, score, sum, sum_compensation);
@@ -1931,15 +1931,15 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                             16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_v4(i1 - i0, dout_tile, score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 seen[1] = {0};
+                                mask_v4 in_region[1] = {0};
                                 if (finite_v4(dout_tile + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_10 = (i0 + i) + n_k - n_q;
                                 const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                                     const ints_v4 t_9 = j0 + j + lane_v4;
-                                    seen[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v4);
+                                    in_region[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v4);
                                 }
-                                add_seen_v4(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, seen, j1 - j0);
+                                add_seen_v4(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, in_region, j1 - j0);
                             }
                         } else
                             dot9_v4(i1 - i0, dout_tile, score, sum, sum_compensation);
@@ -1974,15 +1974,16 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                             i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_v4(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 seen[1] = {0};
+                                mask_v4 in_region[1] = {0};
                                 if (finite_v4(q_tile_2 + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_15 = (i0 + i) + n_k - n_q;
                                 const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                                     const ints_v4 t_14 = j0 + j + lane_v4;
-                                    seen[j / 16] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14), mask_v4);
+                                    in_region[j / 16] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
+                                        mask_v4);
                                 }
-                                add_seen_v4(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, seen, j1 - j0);
+                                add_seen_v4(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, in_region, j1 - j0);
                             }
                         } else
                             dot9_v4(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
@@ -2686,15 +2687,15 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2] = {0};
+                        mask_v3 in_region[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
                                 (-(int64_t)t_8), mask_v3);
                         }
-                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3380,15 +3381,15 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2] = {0};
+                        mask_v3 in_region[2] = {0};
                         if (finite_v3(k_tile_2 + j * 1, 16, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
                                 (-(int64_t)t_10), mask_v3);
                         }
-                        add_seen_v3(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, seen, i1 - i0);
+                        add_seen_v3(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, score, sum, sum_compensation);
@@ -3870,15 +3871,15 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                             16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 seen[2] = {0};
+                                mask_v3 in_region[2] = {0};
                                 if (finite_v3(dout_tile + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_10 = (i0 + i) + n_k - n_q;
                                 const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                                     const ints_v3 t_9 = j0 + j + lane_v3;
-                                    seen[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v3);
+                                    in_region[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v3);
                                 }
-                                add_seen_v3(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, seen, j1 - j0);
+                                add_seen_v3(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, in_region, j1 - j0);
                             }
                         } else
                             dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, score, sum, sum_compensation);
@@ -3915,15 +3916,16 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                             i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 seen[2] = {0};
+                                mask_v3 in_region[2] = {0};
                                 if (finite_v3(q_tile_2 + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_15 = (i0 + i) + n_k - n_q;
                                 const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                                     const ints_v3 t_14 = j0 + j + lane_v3;
-                                    seen[j / 8] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14), mask_v3);
+                                    in_region[j / 8] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
+                                        mask_v3);
                                 }
-                                add_seen_v3(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, seen, j1 - j0);
+                                add_seen_v3(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, in_region, j1 - j0);
                             }
                         } else
                             dot9_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
@@ -4617,15 +4619,15 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
                     v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4] = {0};
+                        mask_any in_region[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                         const int64_t t_7 = n_k - n_q;
                         const int t_8 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
                                 (-(int64_t)t_8), mask_any);
                         }
-                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -5310,15 +5312,15 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
                     16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot8_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4] = {0};
+                        mask_any in_region[4] = {0};
                         if (finite_any(k_tile_2 + j * 1, 16, 16, 1)) continue;
                         const int64_t t_9 = n_k - n_q;
                         const int t_10 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
                                 (-(int64_t)t_10), mask_any);
                         }
-                        add_seen_any(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, seen, i1 - i0);
+                        add_seen_any(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, score, sum, sum_compensation);
@@ -5800,15 +5802,15 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                             16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any seen[4] = {0};
+                                mask_any in_region[4] = {0};
                                 if (finite_any(dout_tile + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_10 = (i0 + i) + n_k - n_q;
                                 const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                                     const ints_any t_9 = j0 + j + lane_any;
-                                    seen[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_any);
+                                    in_region[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_any);
                                 }
-                                add_seen_any(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, seen, j1 - j0);
+                                add_seen_any(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, in_region, j1 - j0);
                             }
                         } else
                             dot9_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
@@ -5845,15 +5847,16 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                             16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                             dot8_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any seen[4] = {0};
+                                mask_any in_region[4] = {0};
                                 if (finite_any(q_tile_2 + i * 1, 16, 16, 1)) continue;
                                 const int64_t t_15 = (i0 + i) + n_k - n_q;
                                 const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                                     const ints_any t_14 = j0 + j + lane_any;
-                                    seen[j / 4] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14), mask_any);
+                                    in_region[j / 4] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
+                                        mask_any);
                                 }
-                                add_seen_any(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, seen, j1 - j0);
+                                add_seen_any(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, in_region, j1 - j0);
                             }
                         } else
                             dot9_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);

@@ -804,7 +804,7 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_10 = n_k - n_q;
                 const int64_t t_14 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
@@ -812,10 +812,10 @@ TARGET_v4 static void local_blocks_rows_v4(const struct call *call, int64_t task
                     const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
                     const ints_v4 r12 = t_11 % 256;
                     const ints_v4 t_13 = (t_11 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
-                    seen[i / 16] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
+                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1004,17 +1004,18 @@ TARGET_v4 APART void local_blocks_few_keys_v4(const struct call *call, int64_t t
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_8 = (r % n_q) + n_k - n_q;
                 const int64_t t_9 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_7 = j0 + j + lane_v4;
                     const ints_v4 r10 = t_7 % 256;
                     const ints_v4 t_11 = (t_7 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-                    seen[j / 16] = __builtin_convertvector((t_7 <= t_8) & ((t_9 <= t_11) & (t_11 <= t_9)), mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((t_7 <= t_8) & ((t_9 <= t_11) & (t_11 <= t_9)),
+                        mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -1807,7 +1808,7 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_10 = n_k - n_q;
                 const int64_t t_14 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
@@ -1815,10 +1816,10 @@ TARGET_v3 static void local_blocks_rows_v3(const struct call *call, int64_t task
                     const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
                     const ints_v3 r12 = t_11 % 256;
                     const ints_v3 t_13 = (t_11 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
-                    seen[i / 8] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
+                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
                         mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2007,17 +2008,17 @@ TARGET_v3 APART void local_blocks_few_keys_v3(const struct call *call, int64_t t
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_8 = (r % n_q) + n_k - n_q;
                 const int64_t t_9 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_7 = j0 + j + lane_v3;
                     const ints_v3 r10 = t_7 % 256;
                     const ints_v3 t_11 = (t_7 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-                    seen[j / 8] = __builtin_convertvector((t_7 <= t_8) & ((t_9 <= t_11) & (t_11 <= t_9)), mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((t_7 <= t_8) & ((t_9 <= t_11) & (t_11 <= t_9)), mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -2796,7 +2797,7 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_10 = n_k - n_q;
                 const int64_t t_14 = ((j0 + j) - floor_mod(j0 + j, 256)) / 256;
@@ -2804,10 +2805,10 @@ static void local_blocks_rows_any(const struct call *call, int64_t task, unsigne
                     const ints_any t_11 = (i0 + i + lane_any) + t_10;
                     const ints_any r12 = t_11 % 256;
                     const ints_any t_13 = (t_11 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
-                    seen[i / 4] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
+                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_11) & ((t_13 <= t_14) & (t_14 <= t_13)),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2994,17 +2995,18 @@ APART void local_blocks_few_keys_any(const struct call *call, int64_t task, cons
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_8 = (r % n_q) + n_k - n_q;
                 const int64_t t_9 = ((r % n_q) + n_k - n_q - floor_mod((r % n_q) + n_k - n_q, 256)) / 256;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_7 = j0 + j + lane_any;
                     const ints_any r10 = t_7 % 256;
                     const ints_any t_11 = (t_7 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-                    seen[j / 4] = __builtin_convertvector((t_7 <= t_8) & ((t_9 <= t_11) & (t_11 <= t_9)), mask_any);
+                    in_region[j / 4] = __builtin_convertvector((t_7 <= t_8) & ((t_9 <= t_11) & (t_11 <= t_9)),
+                        mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

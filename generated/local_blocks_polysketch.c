@@ -752,7 +752,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -760,10 +760,10 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                         const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
                         const ints_v4 r9 = t_8 % 64;
                         const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 16] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
-                            t_10)), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) &
+                            (t_11 <= t_10)), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1114,15 +1114,15 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_4 = n_k - n_q;
                         const int t_5 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_4)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_4)) &
                                 (-(int64_t)t_5), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1338,7 +1338,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
                 const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
@@ -1346,10 +1346,11 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
                     const ints_v4 t_6 = j0 + j + lane_v4;
                     const ints_v4 r9 = t_6 % 64;
                     const ints_v4 t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                    seen[j / 16] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)),
+                        mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -2037,7 +2038,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -2045,10 +2046,10 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                         const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
                         const ints_v3 r9 = t_8 % 64;
                         const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 8] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
-                            t_10)), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11
+                            <= t_10)), mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2399,15 +2400,15 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_4 = n_k - n_q;
                         const int t_5 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_4)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_4)) &
                                 (-(int64_t)t_5), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2623,7 +2624,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
                 const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
@@ -2631,10 +2632,11 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
                     const ints_v3 t_6 = j0 + j + lane_v3;
                     const ints_v3 r9 = t_6 % 64;
                     const ints_v3 t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                    seen[j / 8] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)),
+                        mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -3311,7 +3313,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -3319,10 +3321,10 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                         const ints_any t_8 = (i0 + i + lane_any) + t_7;
                         const ints_any r9 = t_8 % 64;
                         const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 4] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
-                            t_10)), mask_any);
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11
+                            <= t_10)), mask_any);
                     }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3673,15 +3675,15 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_4 = n_k - n_q;
                         const int t_5 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_4)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_4)) &
                                 (-(int64_t)t_5), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3897,7 +3899,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             0)) { /* infinity and NaN affect only queries that see them */
             dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_8 = (((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64) - 31;
                 const int64_t t_11 = ((r_q % n_q) + n_k - n_q - floor_mod((r_q % n_q) + n_k - n_q, 64)) / 64;
@@ -3905,10 +3907,11 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
                     const ints_any t_6 = j0 + j + lane_any;
                     const ints_any r9 = t_6 % 64;
                     const ints_any t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                    seen[j / 4] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_any);
+                    in_region[j / 4] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)),
+                        mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);

@@ -815,7 +815,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i_count, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4] = {0};
+                    mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_8 = n_k - n_q;
                     const int64_t t_11 = floor_mod(j0 + j, 2);
@@ -823,11 +823,11 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                     for (int64_t i = 0; i < i_count; i += 16) {
                         const ints_v4 t_9 = (i0 + 2 * (i + lane_v4)) + t_8;
                         const ints_v4 r10 = t_9 % 2;
-                        seen[i / 16] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                        in_region[i / 16] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
                             512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
                             (-(int64_t)t_12)), mask_v4);
                     }
-                    add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i_count);
+                    add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i_count);
                 }
             } else
                 dot2_v4(round_up(i_count, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -922,7 +922,7 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                         dot1_v4(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
                             sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
-                            mask_v4 seen[4] = {0};
+                            mask_v4 in_region[4] = {0};
                             if (finite_v4(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                             const int64_t t_23 = n_k - n_q;
                             const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
@@ -930,11 +930,11 @@ TARGET_v4 static void longformer_dilated_rows_v4(const struct call *call, int64_
                             for (int64_t i = 0; i < i_count; i += 16) {
                                 const ints_v4 t_24 = (i0 + 2 * (i + lane_v4)) + t_23;
                                 const ints_v4 r25 = t_24 % 2;
-                                seen[i / 16] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 *
-                                    j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
+                                in_region[i / 16] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 +
+                                    2 * j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
                                     t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_v4);
                             }
-                            add_seen_v4(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen,
+                            add_seen_v4(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, in_region,
                                 i_count);
                         }
                     } else
@@ -1140,7 +1140,7 @@ TARGET_v4 APART void longformer_dilated_few_keys_v4(const struct call *call, int
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v4 seen[8] = {0};
+                    mask_v4 in_region[8] = {0};
                     const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
                     const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
                     const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);
@@ -1148,11 +1148,11 @@ TARGET_v4 APART void longformer_dilated_few_keys_v4(const struct call *call, int
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_7 = j0 + j + lane_v4;
                         const ints_v4 r10 = t_7 % 2;
-                        seen[j / 16] = __builtin_convertvector((((t_6 <= t_7) & (t_7 <= t_8)) & (t_9 == (r10 + (((r10 !=
-                            0) & ((r10 < 0) != (2 < 0))) & 2)))) | ((-(int64_t)t_11) | (t_7 == 0)), mask_v4);
+                        in_region[j / 16] = __builtin_convertvector((((t_6 <= t_7) & (t_7 <= t_8)) & (t_9 == (r10 +
+                            (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)))) | ((-(int64_t)t_11) | (t_7 == 0)), mask_v4);
                     }
                     add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -1956,7 +1956,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i_count, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8] = {0};
+                    mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_8 = n_k - n_q;
                     const int64_t t_11 = floor_mod(j0 + j, 2);
@@ -1964,11 +1964,11 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                     for (int64_t i = 0; i < i_count; i += 8) {
                         const ints_v3 t_9 = (i0 + 2 * (i + lane_v3)) + t_8;
                         const ints_v3 r10 = t_9 % 2;
-                        seen[i / 8] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                        in_region[i / 8] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
                             512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
                             (-(int64_t)t_12)), mask_v3);
                     }
-                    add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i_count);
+                    add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i_count);
                 }
             } else
                 dot2_v3(round_up(i_count, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2069,7 +2069,7 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                         dot1_v3(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
                             sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
-                            mask_v3 seen[8] = {0};
+                            mask_v3 in_region[8] = {0};
                             if (finite_v3(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                             const int64_t t_23 = n_k - n_q;
                             const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
@@ -2077,11 +2077,11 @@ TARGET_v3 static void longformer_dilated_rows_v3(const struct call *call, int64_
                             for (int64_t i = 0; i < i_count; i += 8) {
                                 const ints_v3 t_24 = (i0 + 2 * (i + lane_v3)) + t_23;
                                 const ints_v3 r25 = t_24 % 2;
-                                seen[i / 8] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 *
-                                    j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
+                                in_region[i / 8] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 +
+                                    2 * j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
                                     t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_v3);
                             }
-                            add_seen_v3(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen,
+                            add_seen_v3(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, in_region,
                                 i_count);
                         }
                     } else
@@ -2287,7 +2287,7 @@ TARGET_v3 APART void longformer_dilated_few_keys_v3(const struct call *call, int
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_v3 seen[16] = {0};
+                    mask_v3 in_region[16] = {0};
                     const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
                     const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
                     const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);
@@ -2295,11 +2295,11 @@ TARGET_v3 APART void longformer_dilated_few_keys_v3(const struct call *call, int
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_7 = j0 + j + lane_v3;
                         const ints_v3 r10 = t_7 % 2;
-                        seen[j / 8] = __builtin_convertvector((((t_6 <= t_7) & (t_7 <= t_8)) & (t_9 == (r10 + (((r10 !=
-                            0) & ((r10 < 0) != (2 < 0))) & 2)))) | ((-(int64_t)t_11) | (t_7 == 0)), mask_v3);
+                        in_region[j / 8] = __builtin_convertvector((((t_6 <= t_7) & (t_7 <= t_8)) & (t_9 == (r10 +
+                            (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)))) | ((-(int64_t)t_11) | (t_7 == 0)), mask_v3);
                     }
                     add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -3088,7 +3088,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i_count, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16] = {0};
+                    mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_8 = n_k - n_q;
                     const int64_t t_11 = floor_mod(j0 + j, 2);
@@ -3096,11 +3096,11 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                     for (int64_t i = 0; i < i_count; i += 4) {
                         const ints_any t_9 = (i0 + 2 * (i + lane_any)) + t_8;
                         const ints_any r10 = t_9 % 2;
-                        seen[i / 4] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
+                        in_region[i / 4] = __builtin_convertvector(((((t_9 + (-512)) <= (j0 + j)) & ((j0 + j) <= (t_9 +
                             512))) & ((r10 + (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)) == t_11)) | ((t_9 == 0) |
                             (-(int64_t)t_12)), mask_any);
                     }
-                    add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i_count);
+                    add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i_count);
                 }
             } else
                 dot2_any(round_up(i_count, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3201,7 +3201,7 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                         dot1_any(round_up(i_count, 4), j_count, v + j0 * v_row, 2 * v_row, score_2, sum, old_max_2,
                             sum_compensation);
                         for (int64_t j = 0; j < j_count; j++) {
-                            mask_any seen[16] = {0};
+                            mask_any in_region[16] = {0};
                             if (finite_any(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
                             const int64_t t_23 = n_k - n_q;
                             const int64_t t_26 = floor_mod(j0 + 2 * j, 2);
@@ -3209,11 +3209,11 @@ static void longformer_dilated_rows_any(const struct call *call, int64_t task, u
                             for (int64_t i = 0; i < i_count; i += 4) {
                                 const ints_any t_24 = (i0 + 2 * (i + lane_any)) + t_23;
                                 const ints_any r25 = t_24 % 2;
-                                seen[i / 4] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 + 2 *
-                                    j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
+                                in_region[i / 4] = __builtin_convertvector(((((t_24 + (-512)) <= (j0 + 2 * j)) & ((j0 +
+                                    2 * j) <= (t_24 + 512))) & ((r25 + (((r25 != 0) & ((r25 < 0) != (2 < 0))) & 2)) ==
                                     t_26)) | ((t_24 == 0) | (-(int64_t)t_27)), mask_any);
                             }
-                            add_seen_any(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, seen,
+                            add_seen_any(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score_2 + j * 64, in_region,
                                 i_count);
                         }
                     } else
@@ -3419,7 +3419,7 @@ APART void longformer_dilated_few_keys_any(const struct call *call, int64_t task
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
                 for (int64_t r = 0; r < rows; r++) {
-                    mask_any seen[32] = {0};
+                    mask_any in_region[32] = {0};
                     const int64_t t_6 = (r % n_q) + n_k - n_q - 512;
                     const int64_t t_8 = (r % n_q) + n_k - n_q + 512;
                     const int64_t t_9 = floor_mod((r % n_q) + n_k - n_q, 2);
@@ -3427,11 +3427,11 @@ APART void longformer_dilated_few_keys_any(const struct call *call, int64_t task
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_7 = j0 + j + lane_any;
                         const ints_any r10 = t_7 % 2;
-                        seen[j / 4] = __builtin_convertvector((((t_6 <= t_7) & (t_7 <= t_8)) & (t_9 == (r10 + (((r10 !=
-                            0) & ((r10 < 0) != (2 < 0))) & 2)))) | ((-(int64_t)t_11) | (t_7 == 0)), mask_any);
+                        in_region[j / 4] = __builtin_convertvector((((t_6 <= t_7) & (t_7 <= t_8)) & (t_9 == (r10 +
+                            (((r10 != 0) & ((r10 < 0) != (2 < 0))) & 2)))) | ((-(int64_t)t_11) | (t_7 == 0)), mask_any);
                     }
                     add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                        v_row, j1 - j0, seen);
+                        v_row, j1 - j0, in_region);
                 }
             } else
                 dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

@@ -828,7 +828,7 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
             them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 const int64_t t_12 = document[j0 + j];
@@ -836,9 +836,9 @@ TARGET_v4 static void packed_documents_rows_v4(const struct call *call, int64_t 
                     const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                     ints_v4 id_11 = t_10;
                     for (int lane = 0; lane < 16; lane++) id_11[lane] = id_at(document, id_11[lane], n_k);
-                    seen[i / 16] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1031,17 +1031,17 @@ TARGET_v4 APART void packed_documents_few_keys_v4(const struct call *call, int64
             */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 const int64_t t_8 = id_at(document, (r % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_6 = j0 + j + lane_v4;
                     ints_v4 id_9 = t_6;
                     for (int lane = 0; lane < 16; lane++) id_9[lane] = id_at(document, id_9[lane], n_k);
-                    seen[j / 16] = __builtin_convertvector((t_6 <= t_7) & (t_8 == id_9), mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((t_6 <= t_7) & (t_8 == id_9), mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -1835,7 +1835,7 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
             them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 const int64_t t_12 = document[j0 + j];
@@ -1843,9 +1843,9 @@ TARGET_v3 static void packed_documents_rows_v3(const struct call *call, int64_t 
                     const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                     ints_v3 id_11 = t_10;
                     for (int lane = 0; lane < 8; lane++) id_11[lane] = id_at(document, id_11[lane], n_k);
-                    seen[i / 8] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2038,17 +2038,17 @@ TARGET_v3 APART void packed_documents_few_keys_v3(const struct call *call, int64
             */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 const int64_t t_8 = id_at(document, (r % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_6 = j0 + j + lane_v3;
                     ints_v3 id_9 = t_6;
                     for (int lane = 0; lane < 8; lane++) id_9[lane] = id_at(document, id_9[lane], n_k);
-                    seen[j / 8] = __builtin_convertvector((t_6 <= t_7) & (t_8 == id_9), mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((t_6 <= t_7) & (t_8 == id_9), mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -2828,7 +2828,7 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
             them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 const int64_t t_12 = document[j0 + j];
@@ -2836,9 +2836,9 @@ static void packed_documents_rows_any(const struct call *call, int64_t task, uns
                     const ints_any t_10 = (i0 + i + lane_any) + t_9;
                     ints_any id_11 = t_10;
                     for (int lane = 0; lane < 4; lane++) id_11[lane] = id_at(document, id_11[lane], n_k);
-                    seen[i / 4] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_any);
+                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_10) & (id_11 == t_12), mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3031,17 +3031,17 @@ APART void packed_documents_few_keys_any(const struct call *call, int64_t task, 
             */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 const int64_t t_8 = id_at(document, (r % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_6 = j0 + j + lane_any;
                     ints_any id_9 = t_6;
                     for (int lane = 0; lane < 4; lane++) id_9[lane] = id_at(document, id_9[lane], n_k);
-                    seen[j / 4] = __builtin_convertvector((t_6 <= t_7) & (t_8 == id_9), mask_any);
+                    in_region[j / 4] = __builtin_convertvector((t_6 <= t_7) & (t_8 == id_9), mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

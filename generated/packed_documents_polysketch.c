@@ -882,7 +882,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             them */
             dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16] = {0};
+                mask_v4 in_region[16] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_19 = n_k - n_q;
                 const int64_t t_22 = document[j0 + j];
@@ -890,9 +890,9 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
                     const ints_v4 t_20 = (i0 + i + lane_v4) + t_19;
                     ints_v4 id_21 = t_20;
                     for (int lane = 0; lane < 16; lane++) id_21[lane] = id_at(document, id_21[lane], n_k);
-                    seen[i / 16] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_v4);
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
+                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, in_region, i1 - i0);
             }
         } else
             dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1387,7 +1387,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_28 = n_k - n_q;
                         const int64_t t_31 = document[j0 + j];
@@ -1396,10 +1396,10 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                             const ints_v4 t_29 = (i0 + i + lane_v4) + t_28;
                             ints_v4 id_30 = t_29;
                             for (int lane = 0; lane < 16; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            seen[i / 16] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                            in_region[i / 16] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
                                 (-(int64_t)t_32), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1717,17 +1717,17 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
             */
             dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_18 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_17 = j0 + j + lane_v4;
                     ints_v4 id_20 = t_17;
                     for (int lane = 0; lane < 16; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
-                    seen[j / 16] = __builtin_convertvector((t_17 <= t_18) & (t_19 == id_20), mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((t_17 <= t_18) & (t_19 == id_20), mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -2504,7 +2504,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             them */
             dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32] = {0};
+                mask_v3 in_region[32] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_19 = n_k - n_q;
                 const int64_t t_22 = document[j0 + j];
@@ -2512,9 +2512,9 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
                     const ints_v3 t_20 = (i0 + i + lane_v3) + t_19;
                     ints_v3 id_21 = t_20;
                     for (int lane = 0; lane < 8; lane++) id_21[lane] = id_at(document, id_21[lane], n_k);
-                    seen[i / 8] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_v3);
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
+                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, in_region, i1 - i0);
             }
         } else
             dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3009,7 +3009,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_28 = n_k - n_q;
                         const int64_t t_31 = document[j0 + j];
@@ -3018,10 +3018,10 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                             const ints_v3 t_29 = (i0 + i + lane_v3) + t_28;
                             ints_v3 id_30 = t_29;
                             for (int lane = 0; lane < 8; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            seen[i / 8] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                            in_region[i / 8] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
                                 (-(int64_t)t_32), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3339,17 +3339,17 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
             */
             dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_18 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_17 = j0 + j + lane_v3;
                     ints_v3 id_20 = t_17;
                     for (int lane = 0; lane < 8; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
-                    seen[j / 8] = __builtin_convertvector((t_17 <= t_18) & (t_19 == id_20), mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((t_17 <= t_18) & (t_19 == id_20), mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -4110,7 +4110,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             them */
             dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_19 = n_k - n_q;
                 const int64_t t_22 = document[j0 + j];
@@ -4118,9 +4118,9 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
                     const ints_any t_20 = (i0 + i + lane_any) + t_19;
                     ints_any id_21 = t_20;
                     for (int lane = 0; lane < 4; lane++) id_21[lane] = id_at(document, id_21[lane], n_k);
-                    seen[i / 4] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_any);
+                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_20) & (id_21 == t_22), mask_any);
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
+                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, in_region, i1 - i0);
             }
         } else
             dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4615,7 +4615,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_28 = n_k - n_q;
                         const int64_t t_31 = document[j0 + j];
@@ -4624,10 +4624,10 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                             const ints_any t_29 = (i0 + i + lane_any) + t_28;
                             ints_any id_30 = t_29;
                             for (int lane = 0; lane < 4; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            seen[i / 4] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
+                            in_region[i / 4] = __builtin_convertvector((((j0 + j) <= t_29) & (id_30 == t_31)) &
                                 (-(int64_t)t_32), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4945,17 +4945,17 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
             */
             dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_18 = (r_q % n_q) + n_k - n_q;
                 const int64_t t_19 = id_at(document, (r_q % n_q) + n_k - n_q, n_k);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_17 = j0 + j + lane_any;
                     ints_any id_20 = t_17;
                     for (int lane = 0; lane < 4; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
-                    seen[j / 4] = __builtin_convertvector((t_17 <= t_18) & (t_19 == id_20), mask_any);
+                    in_region[j / 4] = __builtin_convertvector((t_17 <= t_18) & (t_19 == id_20), mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);

@@ -915,13 +915,13 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight_2 + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight_2 + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
@@ -1423,15 +1423,15 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[1] = {0};
+                        mask_v4 in_region[1] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_29 = n_k - n_q;
                         const int t_30 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_29)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_29)) &
                                 (-(int64_t)t_30), mask_v4);
                         }
-                        add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                        add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot8_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
@@ -1772,13 +1772,13 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
             0)) { /* infinity and NaN affect only queries that see them */
             dot11_v4(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot12_v4(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -2629,13 +2629,13 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
@@ -3190,15 +3190,15 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[2] = {0};
+                        mask_v3 in_region[2] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_29 = n_k - n_q;
                         const int t_30 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_29)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_29)) &
                                 (-(int64_t)t_30), mask_v3);
                         }
-                        add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                        add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
@@ -3540,13 +3540,13 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             0)) { /* infinity and NaN affect only queries that see them */
             dot8_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot9_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -4386,13 +4386,13 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
                     }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
@@ -4949,15 +4949,15 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[4] = {0};
+                        mask_any in_region[4] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_29 = n_k - n_q;
                         const int t_30 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_29)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_29)) &
                                 (-(int64_t)t_30), mask_any);
                         }
-                        add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                        add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, in_region, i1 - i0);
                     }
                 } else
                     dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
@@ -5299,13 +5299,13 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             0)) { /* infinity and NaN affect only queries that see them */
             dot8_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot9_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

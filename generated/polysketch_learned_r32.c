@@ -1396,13 +1396,13 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot7_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_49), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_49), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot8_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2479,15 +2479,15 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot15_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_75)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_75)) &
                                 (-(int64_t)t_76), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot16_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3542,13 +3542,13 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             0)) { /* infinity and NaN affect only queries that see them */
             dot22_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_43, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_43, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot23_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -4789,13 +4789,13 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_49), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_49), mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot8_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -5872,15 +5872,15 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot15_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_75)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_75)) &
                                 (-(int64_t)t_76), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot16_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -6935,13 +6935,13 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             0)) { /* infinity and NaN affect only queries that see them */
             dot22_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_43, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_43, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot23_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -8171,13 +8171,13 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_49 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_49), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_49), mask_any);
                     }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -9254,15 +9254,15 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot15_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_75 = n_k - n_q;
                         const int t_76 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_75)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_75)) &
                                 (-(int64_t)t_76), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot16_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -10317,13 +10317,13 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             0)) { /* infinity and NaN affect only queries that see them */
             dot22_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_43, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_43, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot23_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);

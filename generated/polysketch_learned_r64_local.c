@@ -1494,13 +1494,13 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_52), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_52), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot6_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2488,15 +2488,15 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_56 = n_k - n_q;
                         const int t_57 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_56)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_56)) &
                                 (-(int64_t)t_57), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot12_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3256,13 +3256,13 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_47, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_47, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot18_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -4596,13 +4596,13 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_52), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_52), mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -5590,15 +5590,15 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_56 = n_k - n_q;
                         const int t_57 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_56)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_56)) &
                                 (-(int64_t)t_57), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot12_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -6358,13 +6358,13 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_47, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_47, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -7687,13 +7687,13 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_52 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_52), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_52), mask_any);
                     }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -8681,15 +8681,15 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot11_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                         const int64_t t_56 = n_k - n_q;
                         const int t_57 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_56)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_56)) &
                                 (-(int64_t)t_57), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot12_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -9449,13 +9449,13 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             0)) { /* infinity and NaN affect only queries that see them */
             dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_47, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_47, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);

@@ -954,13 +954,13 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
                     const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, sum_compensation);
@@ -1440,15 +1440,15 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                     j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(v_tile_2 + j * 64, 1, 64, 1)) continue;
                         const int64_t t_19 = n_k - n_q;
                         const int t_20 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_19)) &
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_19)) &
                                 (-(int64_t)t_20), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v4(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v_tile_2, score, sum, sum_compensation);
@@ -1751,13 +1751,13 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
                     store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row + x));
             dot15_v4(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_14, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_14, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, wide, 64, j1 - j0,
-                    seen);
+                    in_region);
             }
         } else
             dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -2606,13 +2606,13 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
                     const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, sum_compensation);
@@ -3092,15 +3092,15 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                     j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(v_tile_2 + j * 64, 1, 64, 1)) continue;
                         const int64_t t_19 = n_k - n_q;
                         const int t_20 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_19)) &
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_19)) &
                                 (-(int64_t)t_20), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_v3(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v_tile_2, score, sum, sum_compensation);
@@ -3403,13 +3403,13 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
                     store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row + x));
             dot15_v3(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_14, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_14, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, wide, 64, j1 - j0,
-                    seen);
+                    in_region);
             }
         } else
             dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
@@ -4251,13 +4251,13 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v_tile, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
                     const int64_t t_17 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
                     }
-                    add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, v_tile, score, sum, sum_compensation);
@@ -4737,15 +4737,15 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(v_tile_2 + j * 64, 1, 64, 1)) continue;
                         const int64_t t_19 = n_k - n_q;
                         const int t_20 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_19)) &
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_19)) &
                                 (-(int64_t)t_20), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
+                        add_seen_any(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, in_region, i1 - i0);
                     }
                 } else
                     dot11_any(round_up(i1 - i0, 4), j1 - j0, v_tile_2, score, sum, sum_compensation);
@@ -5048,13 +5048,13 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
                     store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row + x));
             dot15_any(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_14, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_14, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, wide, 64, j1 - j0,
-                    seen);
+                    in_region);
             }
         } else
             dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);

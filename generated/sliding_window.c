@@ -800,15 +800,15 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
                 v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
-                        seen[i / 16] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        in_region[i / 16] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
                             mask_v4);
                     }
-                    add_seen_v4(128, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(128, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1043,15 +1043,15 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
             j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_12 = j0 + j + lane_v4;
-                    seen[j / 16] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v4);
                 }
                 add_seen_lanes_v4(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
@@ -1796,15 +1796,15 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
                 v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
-                        seen[i / 8] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        in_region[i / 8] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
                             mask_v3);
                     }
-                    add_seen_v3(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_v3(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2039,15 +2039,15 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
             j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_12 = j0 + j + lane_v3;
-                    seen[j / 8] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v3);
                 }
                 add_seen_lanes_v3(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
@@ -2780,15 +2780,15 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
                 v_row, v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_16 = (i0 + i + lane_any) + t_15;
-                        seen[i / 4] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        in_region[i / 4] = __builtin_convertvector(((t_16 + (-4096)) <= (j0 + j)) & ((j0 + j) <= t_16),
                             mask_any);
                     }
-                    add_seen_any(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_any(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3023,15 +3023,15 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
             j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 4096;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_12 = j0 + j + lane_any;
-                    seen[j / 4] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_any);
+                    in_region[j / 4] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_any);
                 }
                 add_seen_lanes_any(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                    v_row, j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);

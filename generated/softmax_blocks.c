@@ -594,7 +594,7 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4] = {0};
+                    mask_v4 in_region[4] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     const int64_t t_13 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -602,10 +602,10 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
                         const ints_v4 t_10 = i0 + i + lane_v4;
                         const ints_v4 r12 = t_10 % 64;
                         const ints_v4 block14 = (t_10 - (r12 + (((r12 != 0) & ((r12 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= (t_10 + t_11), mask_v4) & drawn_v4(&drawn_0,
-                            &block14, t_13);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= (t_10 + t_11),
+                            mask_v4) & drawn_v4(&drawn_0, &block14, t_13);
                     }
-                    add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1105,7 +1105,7 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8] = {0};
+                    mask_v3 in_region[8] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     const int64_t t_13 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -1113,10 +1113,10 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
                         const ints_v3 t_10 = i0 + i + lane_v3;
                         const ints_v3 r12 = t_10 % 64;
                         const ints_v3 block14 = (t_10 - (r12 + (((r12 != 0) & ((r12 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= (t_10 + t_11), mask_v3) & drawn_v3(&drawn_0,
-                            &block14, t_13);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= (t_10 + t_11),
+                            mask_v3) & drawn_v3(&drawn_0, &block14, t_13);
                     }
-                    add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1606,7 +1606,7 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16] = {0};
+                    mask_any in_region[16] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     const int64_t t_13 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
@@ -1614,10 +1614,10 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
                         const ints_any t_10 = i0 + i + lane_any;
                         const ints_any r12 = t_10 % 64;
                         const ints_any block14 = (t_10 - (r12 + (((r12 != 0) & ((r12 < 0) != (64 < 0))) & 64))) / 64;
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= (t_10 + t_11), mask_any) & drawn_any(&drawn_0,
-                            &block14, t_13);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= (t_10 + t_11),
+                            mask_any) & drawn_any(&drawn_0, &block14, t_13);
                     }
-                    add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                    add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);

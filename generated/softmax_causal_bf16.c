@@ -1136,14 +1136,14 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4bf16amx((j1 - j0 + 31) / 32, v_tile, weight_pairs, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4bf16amx seen[1] = {0};
+                    mask_v4bf16amx in_region[1] = {0};
                     if (finite_paired_v4bf16amx(v_tile + j, 64, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16amx) + t_7),
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16amx) + t_7),
                             mask_v4bf16amx);
                     }
-                    add_seen_paired_v4bf16amx(64, sum, 16, v_tile + j, 64, weight_pairs + j / 2 * 32, j % 2, seen,
+                    add_seen_paired_v4bf16amx(64, sum, 16, v_tile + j, 64, weight_pairs + j / 2 * 32, j % 2, in_region,
                         i1 - i0);
                 }
             } else
@@ -1340,13 +1340,13 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
                     store_v4bf16amx(wide + t * 64 + x, widened_v4bf16amx(v + j0 * v_row + t * v_row + x));
             dot4_v4bf16amx(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4bf16amx seen[8] = {0};
+                mask_v4bf16amx in_region[8] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16amx) <= t_3, mask_v4bf16amx);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16amx) <= t_3, mask_v4bf16amx);
                 }
                 add_seen_lanes_v4bf16amx(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4bf16amx(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -2401,14 +2401,15 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
             2 * 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4bf16(round_up(i1 - i0, 16), (j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4bf16 seen[4] = {0};
+                mask_v4bf16 in_region[4] = {0};
                 if (finite_paired_v4bf16(v_tile + j / 2 * 128 + j % 2, 2, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16) + t_7), mask_v4bf16);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16) + t_7),
+                        mask_v4bf16);
                 }
                 add_seen_paired_v4bf16(64, sum, 64, v_tile + j / 2 * 128 + j % 2, 2, weight_pairs + j / 2 * 128, j % 2,
-                    seen, i1 - i0);
+                    in_region, i1 - i0);
             }
         } else
             dot2_v4bf16(round_up(i1 - i0, 16), (j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
@@ -2595,13 +2596,13 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
                     store_v4bf16(wide + t * 64 + x, widened_v4bf16(v + j0 * v_row + t * v_row + x));
             dot4_v4bf16(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4bf16 seen[8] = {0};
+                mask_v4bf16 in_region[8] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16) <= t_3, mask_v4bf16);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16) <= t_3, mask_v4bf16);
                 }
                 add_seen_lanes_v4bf16(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
-                    seen);
+                    in_region);
             }
         } else
             dot5_v4bf16(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -3462,13 +3463,13 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
@@ -3661,13 +3662,13 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
                     store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row + x));
             dot4_v4(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
-                    seen);
+                    in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -4529,13 +4530,13 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
@@ -4728,13 +4729,13 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
                     store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row + x));
             dot4_v3(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
-                    seen);
+                    in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -5579,13 +5580,13 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
                     const int64_t t_7 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
                     }
-                    add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
@@ -5779,13 +5780,13 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
                     store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row + x));
             dot4_any(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
-                    seen);
+                    in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

@@ -873,13 +873,13 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
                 }
-                add_seen_v4(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1067,13 +1067,13 @@ TARGET_v4 APART void softmax_causal_gradients_few_keys_v4(const struct call *cal
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                 }
                 add_seen_lanes_v4(16, state + (chunk - chunk0) * 1152 + r * 16, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
@@ -1477,14 +1477,14 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 16, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_1, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_1, mask_v4);
                         }
                         add_seen_v4(16, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
-                            seen, j1 - j0);
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -1520,13 +1520,13 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v4(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                         }
                         add_seen_lanes_v4(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 64,
-                            k + j0 * k_row, k_row, j1 - j0, seen);
+                            k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
                     dot10_v4(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
@@ -1539,14 +1539,14 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 16, 1)) continue;
                         const int64_t t_4 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                         }
-                        add_seen_v4(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_v4(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
@@ -2308,13 +2308,13 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
                 }
-                add_seen_v3(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2508,13 +2508,13 @@ TARGET_v3 APART void softmax_causal_gradients_few_keys_v3(const struct call *cal
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                 }
                 add_seen_lanes_v3(16, state + (chunk - chunk0) * 1152 + r * 16, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
@@ -2926,14 +2926,14 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 16, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_1, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_1, mask_v3);
                         }
                         add_seen_v3(16, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
-                            seen, j1 - j0);
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -2969,13 +2969,13 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_v3(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                         }
                         add_seen_lanes_v3(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 64,
-                            k + j0 * k_row, k_row, j1 - j0, seen);
+                            k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
                     dot10_v3(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
@@ -2988,14 +2988,14 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 16, 1)) continue;
                         const int64_t t_4 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                         }
-                        add_seen_v3(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_v3(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
@@ -3743,13 +3743,13 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
                 }
-                add_seen_any(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3943,13 +3943,13 @@ APART void softmax_causal_gradients_few_keys_any(const struct call *call, int64_
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                 }
                 add_seen_lanes_any(16, state + (chunk - chunk0) * 1152 + r * 16, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 1152);
@@ -4361,14 +4361,14 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 16, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_1, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_1, mask_any);
                         }
                         add_seen_any(16, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 64, seen, j1 - j0);
+                            score + i * 64, in_region, j1 - j0);
                     }
                 } else
                     dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -4404,13 +4404,13 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                     0)) { /* infinity and NaN affect only queries that see them */
                     dot9_any(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                         }
                         add_seen_lanes_any(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 64,
-                            k + j0 * k_row, k_row, j1 - j0, seen);
+                            k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
                     dot10_any(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
@@ -4423,14 +4423,14 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 16, 1)) continue;
                         const int64_t t_4 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                         }
-                        add_seen_any(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_any(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,

@@ -1026,15 +1026,15 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
                 v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
-                        seen[i / 16] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        in_region[i / 16] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
                             mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1291,15 +1291,15 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_12 = j0 + j + lane_v4;
-                    seen[j / 16] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -1858,16 +1858,16 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
                     dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[16] = {0};
+                        mask_v4 in_region[16] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_12 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const ints_v4 t_11 = j0 + j + lane_v4;
-                            seen[j / 16] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v4);
                         }
                         add_seen_v4(64, sum, 272, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 272, seen, j1 - j0);
+                            score + i * 272, in_region, j1 - j0);
                     }
                 } else
                     dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -1907,15 +1907,15 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
                     them */
                     dot10_v4(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[16] = {0};
+                        mask_v4 in_region[16] = {0};
                         const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_17 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const ints_v4 t_16 = j0 + j + lane_v4;
-                            seen[j / 16] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v4);
                         }
                         add_seen_lanes_v4(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 272,
-                            query_turned, 64, j1 - j0, seen);
+                            query_turned, 64, j1 - j0, in_region);
                     }
                 } else
                     dot11_v4(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
@@ -1927,15 +1927,15 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
                     144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot12_v4(round_up(j1 - j0, 16), i1 - i0, key, score_2, sum_2, sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[16] = {0};
+                        mask_v4 in_region[16] = {0};
                         if (finite_v4(key + i * 1, 144, 64, 1)) continue;
                         const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_20 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const ints_v4 t_19 = j0 + j + lane_v4;
-                            seen[j / 16] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, seen, j1 - j0);
+                        add_seen_v4(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, in_region, j1 - j0);
                     }
                 } else
                     dot13_v4(round_up(j1 - j0, 16), i1 - i0, key, score_2, sum_2, sum_2_compensation);
@@ -2337,14 +2337,15 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[2] = {0};
+                mask_v4 in_region[2] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_12 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_13 = (i0 + i + lane_v4) + t_12;
-                    seen[i / 16] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
+                        mask_v4);
                 }
-                add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2549,15 +2550,15 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call,
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
                 const int64_t t_10 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_9 = j0 + j + lane_v4;
-                    seen[j / 16] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -3505,15 +3506,15 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
                 v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[2] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
-                        seen[i / 8] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        in_region[i / 8] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
                             mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3770,15 +3771,15 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_12 = j0 + j + lane_v3;
-                    seen[j / 8] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -4336,16 +4337,16 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
                     dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[32] = {0};
+                        mask_v3 in_region[32] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_12 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const ints_v3 t_11 = j0 + j + lane_v3;
-                            seen[j / 8] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v3);
                         }
                         add_seen_v3(64, sum, 272, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 272, seen, j1 - j0);
+                            score + i * 272, in_region, j1 - j0);
                     }
                 } else
                     dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -4385,15 +4386,15 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
                     them */
                     dot10_v3(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[32] = {0};
+                        mask_v3 in_region[32] = {0};
                         const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_17 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const ints_v3 t_16 = j0 + j + lane_v3;
-                            seen[j / 8] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_v3);
                         }
                         add_seen_lanes_v3(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 272,
-                            query_turned, 64, j1 - j0, seen);
+                            query_turned, 64, j1 - j0, in_region);
                     }
                 } else
                     dot11_v3(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
@@ -4405,15 +4406,15 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
                     144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot12_v3(round_up(j1 - j0, 8), i1 - i0, key, score_2, sum_2, sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[32] = {0};
+                        mask_v3 in_region[32] = {0};
                         if (finite_v3(key + i * 1, 144, 64, 1)) continue;
                         const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_20 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const ints_v3 t_19 = j0 + j + lane_v3;
-                            seen[j / 8] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, seen, j1 - j0);
+                        add_seen_v3(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, in_region, j1 - j0);
                     }
                 } else
                     dot13_v3(round_up(j1 - j0, 8), i1 - i0, key, score_2, sum_2, sum_2_compensation);
@@ -4815,14 +4816,15 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[2] = {0};
+                mask_v3 in_region[2] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_12 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_13 = (i0 + i + lane_v3) + t_12;
-                    seen[i / 8] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
+                        mask_v3);
                 }
-                add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -5027,15 +5029,15 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call,
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
                 const int64_t t_10 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_9 = j0 + j + lane_v3;
-                    seen[j / 8] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -5966,15 +5968,15 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
                 v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[4] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_15 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_16 = (i0 + i + lane_any) + t_15;
-                        seen[i / 4] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
+                        in_region[i / 4] = __builtin_convertvector(((t_16 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_16),
                             mask_any);
                     }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -6231,15 +6233,15 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_11 = (r % n_q) + n_k - n_q - 127;
                 const int64_t t_13 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_12 = j0 + j + lane_any;
-                    seen[j / 4] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_any);
+                    in_region[j / 4] = __builtin_convertvector((t_11 <= t_12) & (t_12 <= t_13), mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -6798,16 +6800,16 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
                     dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[32] = {0};
+                        mask_any in_region[32] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_10 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_12 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const ints_any t_11 = j0 + j + lane_any;
-                            seen[j / 4] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_any);
+                            in_region[j / 4] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_any);
                         }
                         add_seen_any(64, sum, 144, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 144, seen, j1 - j0);
+                            score + i * 144, in_region, j1 - j0);
                     }
                 } else
                     dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -6847,15 +6849,15 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
                     them */
                     dot10_any(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[32] = {0};
+                        mask_any in_region[32] = {0};
                         const int64_t t_15 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_17 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const ints_any t_16 = j0 + j + lane_any;
-                            seen[j / 4] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_any);
+                            in_region[j / 4] = __builtin_convertvector((t_15 <= t_16) & (t_16 <= t_17), mask_any);
                         }
                         add_seen_lanes_any(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 144,
-                            query_turned, 64, j1 - j0, seen);
+                            query_turned, 64, j1 - j0, in_region);
                     }
                 } else
                     dot11_any(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
@@ -6867,15 +6869,15 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
                     144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                     dot12_any(round_up(j1 - j0, 4), i1 - i0, key, score_2, sum_2, sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[32] = {0};
+                        mask_any in_region[32] = {0};
                         if (finite_any(key + i * 1, 144, 64, 1)) continue;
                         const int64_t t_18 = (i0 + i) + n_k - n_q - 127;
                         const int64_t t_20 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const ints_any t_19 = j0 + j + lane_any;
-                            seen[j / 4] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_any);
+                            in_region[j / 4] = __builtin_convertvector((t_18 <= t_19) & (t_19 <= t_20), mask_any);
                         }
-                        add_seen_any(64, sum_2, 144, key + i * 1, 144, score_2 + i * 144, seen, j1 - j0);
+                        add_seen_any(64, sum_2, 144, key + i * 1, 144, score_2 + i * 144, in_region, j1 - j0);
                     }
                 } else
                     dot13_any(round_up(j1 - j0, 4), i1 - i0, key, score_2, sum_2, sum_2_compensation);
@@ -7279,14 +7281,15 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[4] = {0};
+                mask_any in_region[4] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_12 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_13 = (i0 + i + lane_any) + t_12;
-                    seen[i / 4] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13), mask_any);
+                    in_region[i / 4] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
+                        mask_any);
                 }
-                add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -7491,15 +7494,15 @@ APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t 
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_8 = (r % n_q) + n_k - n_q - 127;
                 const int64_t t_10 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_9 = j0 + j + lane_any;
-                    seen[j / 4] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_any);
+                    in_region[j / 4] = __builtin_convertvector((t_8 <= t_9) & (t_9 <= t_10), mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

@@ -870,13 +870,13 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1082,13 +1082,13 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_4 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -1556,15 +1556,15 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         dot7_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_v4 seen[4] = {0};
+                            mask_v4 in_region[4] = {0};
                             if (finite_v4(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
                             const int64_t t_22 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_22),
+                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_22),
                                     mask_v4);
                             }
                             add_seen_v4(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
-                                seen, i1 - i0);
+                                in_region, i1 - i0);
                         }
                     } else
                         dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
@@ -1801,14 +1801,14 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_5 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
                         }
                         add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
-                            seen, j1 - j0);
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -1844,14 +1844,14 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                     dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
                         const int64_t t_7 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
@@ -2671,13 +2671,13 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2883,13 +2883,13 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_4 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -3361,14 +3361,15 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         dot7_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_v3 seen[8] = {0};
+                            mask_v3 in_region[8] = {0};
                             if (finite_v3(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
                             const int64_t t_22 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_22), mask_v3);
+                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_22),
+                                    mask_v3);
                             }
                             add_seen_v3(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
-                                seen, i1 - i0);
+                                in_region, i1 - i0);
                         }
                     } else
                         dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
@@ -3605,14 +3606,14 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_5 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
                         }
                         add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
-                            seen, j1 - j0);
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -3648,14 +3649,14 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                     dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
                         const int64_t t_7 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
@@ -4461,13 +4462,13 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -4673,13 +4674,13 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_4 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -5152,15 +5153,15 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         dot7_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_any seen[16] = {0};
+                            mask_any in_region[16] = {0};
                             if (finite_any(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
                             const int64_t t_22 = n_k - n_q;
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_22),
+                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_22),
                                     mask_any);
                             }
                             add_seen_any(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
-                                seen, i1 - i0);
+                                in_region, i1 - i0);
                         }
                     } else
                         dot8_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
@@ -5397,14 +5398,14 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_5 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
                         }
                         add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 64, seen, j1 - j0);
+                            score + i * 64, in_region, j1 - j0);
                     }
                 } else
                     dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -5440,14 +5441,14 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                     dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
                         const int64_t t_7 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
                         }
-                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,

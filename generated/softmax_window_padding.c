@@ -826,16 +826,16 @@ TARGET_v4 static void softmax_window_padding_rows_v4(const struct call *call, in
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 const int t_11 = (j0 + j) < lengths[b];
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
-                    seen[i / 16] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 + 256)))
-                        & (-(int64_t)t_11), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 +
+                        256))) & (-(int64_t)t_11), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1023,16 +1023,16 @@ TARGET_v4 APART void softmax_window_padding_few_keys_v4(const struct call *call,
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
                 const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
                 const int64_t t_8 = lengths[b];
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_6 = j0 + j + lane_v4;
-                    seen[j / 16] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_6 < t_8), mask_v4);
+                    in_region[j / 16] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_6 < t_8), mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -1825,16 +1825,16 @@ TARGET_v3 static void softmax_window_padding_rows_v3(const struct call *call, in
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 const int t_11 = (j0 + j) < lengths[b];
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
-                    seen[i / 8] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 + 256))) &
-                        (-(int64_t)t_11), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 +
+                        256))) & (-(int64_t)t_11), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2022,16 +2022,16 @@ TARGET_v3 APART void softmax_window_padding_few_keys_v3(const struct call *call,
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
                 const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
                 const int64_t t_8 = lengths[b];
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_6 = j0 + j + lane_v3;
-                    seen[j / 8] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_6 < t_8), mask_v3);
+                    in_region[j / 8] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_6 < t_8), mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -2810,16 +2810,16 @@ static void softmax_window_padding_rows_any(const struct call *call, int64_t tas
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 const int t_11 = (j0 + j) < lengths[b];
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_10 = (i0 + i + lane_any) + t_9;
-                    seen[i / 4] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 + 256))) &
-                        (-(int64_t)t_11), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((((t_10 + (-256)) <= (j0 + j)) & ((j0 + j) <= (t_10 +
+                        256))) & (-(int64_t)t_11), mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3007,16 +3007,16 @@ APART void softmax_window_padding_few_keys_any(const struct call *call, int64_t 
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
                 const int64_t t_7 = (r % n_q) + n_k - n_q + 256;
                 const int64_t t_8 = lengths[b];
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_6 = j0 + j + lane_any;
-                    seen[j / 4] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_6 < t_8), mask_any);
+                    in_region[j / 4] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_6 < t_8), mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const char *const names[] = {
-    [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "f16", [DTYPE_F64] = "f64", [DTYPE_I32] = "i32"};
+static const char *const names[] = {[DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "f16",
+                                    [DTYPE_F64] = "f64", [DTYPE_I32] = "i32",   [DTYPE_U8] = "u8"};
 
 const char *dtype_name(enum dtype dtype)
 {
@@ -24,6 +24,7 @@ bool dtype_parse(const char *text, enum dtype *dtype)
 int dtype_bytes(enum dtype dtype)
 {
     switch (dtype) {
+    case DTYPE_U8: return 1;
     case DTYPE_BF16:
     case DTYPE_F16: return 2;
     case DTYPE_F32:
@@ -31,6 +32,11 @@ int dtype_bytes(enum dtype dtype)
     case DTYPE_F64: return 8;
     }
     return 0;
+}
+
+bool dtype_is_integer(enum dtype dtype)
+{
+    return dtype == DTYPE_I32 || dtype == DTYPE_U8;
 }
 
 enum dtype dtype_of_sums(enum dtype dtype)

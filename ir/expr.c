@@ -352,7 +352,7 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
     }
     }
     struct expr e = {.op = op, .type = type, .arg = {a, b, c}};
-    if (op != EXPR_RANDOM && constant(a) && (!b || constant(b)) && (!c || constant(c))) {
+    if (op != EXPR_RANDOM && op != EXPR_RANGE && constant(a) && (!b || constant(b)) && (!c || constant(c))) {
         bool by_zero = (op == EXPR_DIV || op == EXPR_MOD || op == EXPR_FLOORMOD) && type == TYPE_INT && b->integer == 0;
         if (!by_zero)
             return type == TYPE_REAL ? expr_real(m, expr_eval(&e, NULL)) : expr_int(m, expr_eval_int(&e, NULL));

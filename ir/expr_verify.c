@@ -86,7 +86,7 @@ const char *axes_check(struct module *m, int rank, const int *axes)
 const char *module_check(struct module *m)
 {
     if (!name_is_plain(m->name)) return "the program's name must have only letters, digits, '_' and '.'";
-    if (m->dtype == DTYPE_I32) return "a program cannot compute in i32";
+    if (dtype_is_integer(m->dtype)) return "a program cannot compute in integers";
     if (m->axes > MAX_AXES) return "too many axes";
     for (int a = 0; a < m->axes; a++) {
         const char *name = m->axis[a].name;

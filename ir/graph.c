@@ -77,11 +77,18 @@ int graph_param(struct graph *g, const char *name, int rank, const int *axes)
     return named(g, GRAPH_PARAM, name, rank, axes, NULL);
 }
 
-int graph_ids(struct graph *g, const char *name, int rank, const int *axes)
+int graph_ids(struct graph *g, const char *name, int rank, const int *axes, bool bytes)
 {
     int v = graph_param(g, name, rank, axes);
     g->value[v].integers = true;
+    g->value[v].bytes = bytes;
     return v;
+}
+
+bool graph_numbers_keys(const struct graph *g, const struct value *v)
+{
+    const struct axis *const axis = g->module->axis;
+    return v->integers && v->rank == 2 && axis[v->axes[0]].source == SIZE_BATCH && axis[v->axes[1]].source == SIZE_N_K;
 }
 
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes)
@@ -257,10 +264,11 @@ void graph_sweep(struct graph *g)
 
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
-    if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->sums != b->sums ||
-        a->within.row != b->within.row || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr ||
-        a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where ||
-        a->online != b->online || a->power != b->power || a->keep != b->keep || a->data != b->data)
+    if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->bytes != b->bytes ||
+        a->sums != b->sums || a->within.row != b->within.row || a->rank != b->rank || a->operands != b->operands ||
+        a->expr != b->expr || a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 ||
+        a->where != b->where || a->online != b->online || a->power != b->power || a->keep != b->keep ||
+        a->data != b->data)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     if ((a->within.of || b->within.of) && (!a->within.of || !b->within.of || strcmp(a->within.of, b->within.of) != 0))

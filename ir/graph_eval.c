@@ -329,7 +329,7 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
     }
     if (v->integers) {
-        const int64_t length = e->size[v->axes[v->rank - 1]];
+        const int64_t length = v->rank ? e->size[v->axes[v->rank - 1]] : 1;
         ids_add(&e->ids, v->name, out, size / length, length);
     }
     if (e->ids.outside)

@@ -40,7 +40,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     text_add(out, "%%%d = %s ", number, op_name[v->op]);
     if (v->name) text_add(out, "%s ", v->name);
     if (v->origin != ORIGIN_LEARNED) text_add(out, "%s ", origin_name(v->origin));
-    if (v->integers) text_add(out, "%s ", dtype_name(DTYPE_I32));
+    if (v->integers) text_add(out, "%s ", dtype_name(v->bytes ? DTYPE_U8 : DTYPE_I32));
     if (v->sums) text_add(out, "sums ");
     if (v->op == GRAPH_REDUCE) {
         text_add(out, "%s ", v->fold == FOLD_MAX ? "max" : "sum");
@@ -130,7 +130,9 @@ static void read_value(struct reader *r, struct graph *g)
                            ? reader_name(r, "the array's name")
                            : NULL;
     enum origin origin = made == GRAPH_PARAM ? read_origin(r) : ORIGIN_LEARNED;
-    bool integers = made == GRAPH_PARAM && origin == ORIGIN_LEARNED && reader_take(r, dtype_name(DTYPE_I32));
+    const bool given = made == GRAPH_PARAM && origin == ORIGIN_LEARNED,
+               bytes = given && reader_take(r, dtype_name(DTYPE_U8)),
+               integers = bytes || (given && reader_take(r, dtype_name(DTYPE_I32)));
     bool sums = made == GRAPH_INPUT && reader_take(r, "sums");
     enum fold fold = FOLD_SUM;
     double init = 0;
@@ -152,6 +154,7 @@ static void read_value(struct reader *r, struct graph *g)
     case GRAPH_PARAM:
         number = graph_random(g, name, origin, rank, axes);
         g->value[number].integers = integers;
+        g->value[number].bytes = bytes;
         return;
     case GRAPH_TABLE:
         number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));

@@ -50,8 +50,8 @@ static const char *named_check(const struct graph *g, int number)
     for (int u = 0; u < number; u++)
         if (g->value[u].name && strcmp(g->value[u].name, v->name) == 0 && !graph_same_table(g, &g->value[u], v))
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
-    if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->rank < 1))
-        return "integers must be a parameter with at least one axis";
+    if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED)) return "integers must be a parameter";
+    if (v->bytes && !v->integers) return "only integers can be bytes";
     if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
         return "only an input with a constant last axis can have 'sums'";
     if (v->within.of && (v->op != GRAPH_INPUT || v->sums)) return "only an array of the caller can be within another";

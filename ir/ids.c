@@ -35,17 +35,19 @@ int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x)
     return data ? (int64_t)data[x < length ? x : length - 1] : 0;
 }
 
-int64_t ids_extreme(struct ids *ids, const char *name, int64_t row, int64_t from, int64_t to, bool largest)
+int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t end, int64_t from, int64_t to,
+                    bool largest)
 {
     int64_t found = largest ? INT32_MIN : INT32_MAX;
     if (from < 0 && from < to) { /* the element at a negative index is INT64_MIN, smaller than every stored one */
         if (!largest || to <= 0) return INT64_MIN;
         from = 0;
     }
-    for (int64_t x = from; x < to; x++) {
-        int64_t id = ids_read(ids, name, row, x);
-        if (largest ? id > found : id < found) found = id;
-    }
+    for (int64_t row = first; row < end; row++)
+        for (int64_t x = from; x < to; x++) {
+            int64_t id = ids_read(ids, name, row, x);
+            if (largest ? id > found : id < found) found = id;
+        }
     return found;
 }
 

@@ -90,10 +90,12 @@ const char *nearest_word(const char *text, const char *const *words);
 
 /* ---- storage types ---- */
 
-enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32 /* for parameters only */ };
+/* I32 and U8 are integers, for parameters only. A number of type U8 is 0 or another number, for false or true. */
+enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32, DTYPE_U8 };
 const char *dtype_name(enum dtype dtype); /* "f32" */
 bool dtype_parse(const char *text, enum dtype *dtype);
 int dtype_bytes(enum dtype dtype);
+bool dtype_is_integer(enum dtype dtype);
 enum dtype dtype_of_sums(enum dtype dtype); /* the type in which values stored as `dtype` are computed and summed: f64
                                                for f64, f32 for all other types */
 
@@ -212,7 +214,7 @@ bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, 
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
 /* Makes an EXPR_ID, MIN_ID, MAX_ID or ANY_ID, which read an integer parameter as rows of its last axis. EXPR_ID reads
    element x of a row, and `to` is NULL. MIN_ID and MAX_ID take the minimum or maximum over the elements from x up to,
-   but without, `to`. ANY_ID has an EXPR_RANGE of rows. (ids.c) */
+   but without, `to`. They and ANY_ID have an EXPR_RANGE of rows. (ids.c) */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to);
 bool expr_is_of_ids(enum expr_op op); /* whether it is one of these operations */
@@ -238,11 +240,13 @@ struct ids {
 void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length);
 /* The row of an array, and its length; NULL if there is none. */
 const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *length);
-/* Element x of a row, and the smallest or largest element with from <= x < to. For x < 0 an element is INT64_MIN;
-   beyond the end of a row it is the last element. All elements are 0 if `ids` is NULL or has no array with that name.
+/* Element x of a row, and the smallest or largest element of the rows first <= row < end with from <= x < to. For x < 0
+   an element is INT64_MIN; beyond the end of a row it is the last element. All elements are 0 if `ids` is NULL or has
+   no array with that name.
  */
 int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x);
-int64_t ids_extreme(struct ids *ids, const char *name, int64_t row, int64_t from, int64_t to, bool largest);
+int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t end, int64_t from, int64_t to,
+                    bool largest);
 /* Whether an element of the rows from <= row < to is at least `low` and below `end`. */
 bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end);
 /* x^power for power >= 0, as multiplications (repeated squaring). */
@@ -409,6 +413,7 @@ struct value {
     enum initial initial; /* learned PARAM: the value before training; programs do not use it */
     bool integers;        /* PARAM: int32; only EXPR_ID, MIN_ID, MAX_ID, ANY_ID and DRAWN read it, by
                              name */
+    bool bytes;           /* integers: stored as U8 */
     bool sums;            /* INPUT: not an array of the caller, but sums that another program of the same call
                              computes */
     struct within within; /* INPUT */
@@ -453,7 +458,9 @@ struct graph *graph_copy(const struct graph *g); /* the copy has the same module
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
 int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned parameter */
 /* An integer parameter. */
-int graph_ids(struct graph *g, const char *name, int rank, const int *axes);
+int graph_ids(struct graph *g, const char *name, int rank, const int *axes, bool bytes);
+/* Whether the value is an integer parameter with one integer for each key of a sequence, such as the key's document. */
+bool graph_numbers_keys(const struct graph *g, const struct value *v);
 /* A parameter whose values come from a seed or from the caller. Its axes have constant extents. */
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
 int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data);

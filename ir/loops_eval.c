@@ -626,7 +626,7 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
         for (int64_t n = 0; n < elements; n++) data[n] = unwritten();
     if (a->kind == ARRAY_TABLE) memcpy(data, a->data, (size_t)elements * sizeof *data);
     const int64_t length = a->rank ? e->extent[number][a->rank - 1] : 1;
-    if (a->dtype == DTYPE_I32 && given && !e->error) ids_add(&e->ids, a->name, data, elements / length, length);
+    if (dtype_is_integer(a->dtype) && given && !e->error) ids_add(&e->ids, a->name, data, elements / length, length);
 }
 
 static void give_output(struct machine *e, double *out)

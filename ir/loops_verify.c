@@ -66,8 +66,7 @@ static const char *array_check(const struct scope *c, int number)
         if (strcmp(c->loops->array[k].name, a->name) == 0) return "an earlier array has the same name";
     const char *wrong = axes_check(m, a->rank, a->axes);
     if (wrong) return wrong;
-    if (a->dtype == DTYPE_I32 && (a->kind != ARRAY_PARAM || a->rank < 1))
-        return "integers must be a parameter with at least one axis";
+    if (dtype_is_integer(a->dtype) && a->kind != ARRAY_PARAM) return "integers must be a parameter";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
     if (a->sums &&
         (a->dtype != dtype_of_sums(m->dtype) || a->rank < 1 || m->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT))
@@ -111,7 +110,7 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
 {
     const struct array *a = &c->loops->array[r->of];
     const struct allowed allowed = {.index = free_axes, .ranges = true};
-    if (a->dtype == DTYPE_I32)
+    if (dtype_is_integer(a->dtype))
         return complaint(c, "it reads %%%s, but only id, min_id and max_id can read ids", a->name);
     const char *wrong = ref_check(c->module, r, a->rank, a->axes, &allowed);
     if (wrong) return complaint(c, "in its reference to %%%s: %s", a->name, wrong);
@@ -363,7 +362,7 @@ static bool has_ids(const void *program, const char *name)
 {
     const struct loops *l = program;
     for (int a = 0; a < l->arrays; a++)
-        if (l->array[a].dtype == DTYPE_I32 && strcmp(l->array[a].name, name) == 0) return true;
+        if (dtype_is_integer(l->array[a].dtype) && strcmp(l->array[a].name, name) == 0) return true;
     return false;
 }
 

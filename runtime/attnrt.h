@@ -78,8 +78,8 @@ struct attn_problem { /* zero the struct before use: new members are added at th
                       append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
                       kernel sums at a time */
     const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
-    uint64_t seed; /* for kernels with dropout: the seed of the draw; 0: the seed in the spec. Backward must get the seed
-                      of forward. NAME_extend drops nothing */
+    uint64_t seed; /* for kernels with dropout: the seed of the draw; 0: the seed in the spec. Backward must get the
+                      seed of forward. NAME_extend drops nothing */
     /* For kernels with statistics (attn_kernel.statistics): an array [B,H,n_q] that forward and extend write, of float,
        or of double for a kernel of f64. NULL: not wanted. Its strides: a row is one element. */
     void *statistics;
@@ -98,7 +98,7 @@ enum attn_statistics {
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
    16-bit elements widens them when it reads them, computes in float, and rounds when it writes; its parameters are
    float. I32 is only for parameters. */
-enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
+enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32, ATTN_U8 };
 /* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
 /* The number of blocks of an axis, size / block rounded up, as an element of attn_param.shape. */

@@ -9,6 +9,7 @@ size_t attn_dtype_size(enum attn_dtype dtype)
     case ATTN_F16: return 2;
     case ATTN_F64: return 8;
     case ATTN_I32: return 4;
+    case ATTN_U8: return 1;
     }
     return 0;
 }
@@ -32,5 +33,5 @@ void attn_param_shape(const struct attn_param *p, const struct attn_problem *pro
 
 int attn_param_learned(const struct attn_param *p)
 {
-    return !p->random && p->dtype != ATTN_I32;
+    return !p->random && p->dtype != ATTN_I32 && p->dtype != ATTN_U8;
 }

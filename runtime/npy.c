@@ -176,19 +176,22 @@ static int parse_header(const char *text, struct header *h, struct reader *r)
    `wanted`. */
 static int check_dtype(struct header *h, enum attn_dtype wanted, struct reader *r)
 {
-    bool integers = wanted == ATTN_I32;
+    const bool flags = wanted == ATTN_U8, integers = wanted == ATTN_I32 || flags;
     const char *t = h->dtype;
     bool ordered = *t == '<' || *t == '>' || *t == '=' || *t == '|';
     h->big = *t == '>' || (*t != '<' && host_is_big());
     if (ordered) t++;
     h->kind = *t;
     h->size = t[0] && t[1] >= '1' && t[1] <= '8' && !t[2] ? t[1] - '0' : 0;
-    bool ok = integers
+    bool ok = flags && h->kind == 'b' && h->size == 1 ? true
+              : integers
                   ? (h->kind == 'i' || h->kind == 'u') && (h->size == 1 || h->size == 2 || h->size == 4 || h->size == 8)
                   : h->kind == 'f' && (h->size == 2 || h->size == 4 || h->size == 8);
     if (!ok)
         return fail(r, ATTN_EFORMAT, "has dtype %s; expected %s", h->dtype,
-                    integers ? "an integer (i1, i2, i4, i8, u1, u2, u4, u8)" : "a float (f2, f4, f8)");
+                    flags      ? "a truth value (b1) or an integer (i1, i2, i4, i8, u1, u2, u4, u8)"
+                    : integers ? "an integer (i1, i2, i4, i8, u1, u2, u4, u8)"
+                               : "a float (f2, f4, f8)");
     return 0;
 }
 
@@ -285,7 +288,8 @@ static void store_float(char *to, enum attn_dtype dtype, double value)
         memcpy(to, &narrow, sizeof narrow);
         break;
     }
-    case ATTN_I32: break;
+    case ATTN_I32:
+    case ATTN_U8: break;
     }
 }
 
@@ -358,7 +362,9 @@ static int read_data(struct reader *r, const struct header *h, enum attn_dtype d
         for (size_t k = 0; k < got && !as_it_is; k++, next_place(&place)) {
             uint64_t bits = load(chunk + k * size, h->size, h->big);
             char *const here = to + (size_t)place.at * target, text[32];
-            if (dtype != ATTN_I32)
+            if (dtype == ATTN_U8)
+                *here = bits != 0;
+            else if (dtype != ATTN_I32)
                 store_float(here, dtype, to_double(bits, h->size));
             else if (!store_integer(here, bits, h, text, sizeof text))
                 return fail(r, ATTN_EFORMAT, "has the value %s, which does not fit an int32", text);

@@ -143,6 +143,21 @@ const struct expr *expr_of_sequence(struct module *m, const struct expr *e)
     return e;
 }
 
+/* Returns the minimum or maximum of an EXPR_ID: the extreme of the integers in a range of rows and positions. */
+static const struct expr *id_extreme(struct module *m, const struct expr *e, bool largest)
+{
+    const struct expr *const row = expr_of_sequence(m, e->arg[0]), *const at = expr_of_sequence(m, e->arg[1]),
+                             *const one = expr_int(m, 1);
+    if (!expr_axes(row) && !expr_axes(at)) return expr_id(m, EXPR_ID, e->name, row, at, NULL);
+    const struct expr *const first = expr_extreme(m, row, false), *const last = expr_extreme(m, row, true),
+                             *const from = expr_extreme(m, e->arg[1], false),
+                             *const to = expr_extreme(m, e->arg[1], true);
+    if (!first || !last || !from || !to) return NULL;
+    return expr_id(m, largest ? EXPR_MAX_ID : EXPR_MIN_ID, e->name,
+                   expr_make(m, EXPR_RANGE, first, expr_make(m, EXPR_ADD, last, one, NULL), NULL), from,
+                   expr_make(m, EXPR_ADD, to, one, NULL));
+}
+
 /* Returns the minimum or maximum of e, where *times * e is a term of a form. If e is floor(x / k) and *times is a
    multiple of k, divides *times by k and returns the extreme of k * e = x - floormod(x, k). */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
@@ -158,15 +173,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         return expr_make(m, EXPR_SUB, x, expr_make(m, EXPR_FLOORMOD, x, expr_int(m, k), NULL), NULL);
     }
     const struct expr *a = e->arg[0], *b = e->arg[1];
-    if (e->op == EXPR_ID) {
-        const struct expr *const row = expr_of_sequence(m, a), *const at = expr_of_sequence(m, b);
-        if (expr_axes(row)) return NULL;
-        if (!expr_axes(at)) return expr_id(m, EXPR_ID, e->name, row, at, NULL);
-        const struct expr *first = expr_extreme(m, b, false), *last = expr_extreme(m, b, true);
-        if (!first || !last) return NULL;
-        const struct expr *end = expr_make(m, EXPR_ADD, last, expr_int(m, 1), NULL);
-        return expr_id(m, largest ? EXPR_MAX_ID : EXPR_MIN_ID, e->name, row, first, end);
-    }
+    if (e->op == EXPR_ID) return id_extreme(m, e, largest);
     bool constant = (e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && b->op == EXPR_INT &&
                     b->integer > 0;
     if (e->op == EXPR_DIV && constant) {

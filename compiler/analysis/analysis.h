@@ -251,7 +251,9 @@ struct kernel_array {
     const char *member;            /* the member of the struct: "q_norm_weight" for a parameter and its gradient */
     enum array_place place;
     enum array_access access[ENTRIES];
-    enum dtype dtype; /* DTYPE_I32 for ids */
+    enum dtype dtype;
+    bool declared; /* under `arrays:` in the spec */
+    bool compared; /* an integer for each key of a sequence, and a region compares integers of two positions */
     enum array_role role;
     bool learned;        /* a parameter that has a gradient */
     bool rows;           /* the array has a row of real numbers for each token, or for each token and head */

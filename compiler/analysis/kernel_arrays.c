@@ -118,8 +118,8 @@ static void describe(struct kernel_array *a, struct arena *arena)
 {
     a->identifier = a->member = identifier_of(arena, a->name);
     a->role = role_of(a);
-    a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && a->dtype != DTYPE_I32;
-    a->rows = a->dtype != DTYPE_I32 && rows_of_tokens(a);
+    a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && !dtype_is_integer(a->dtype);
+    a->rows = !dtype_is_integer(a->dtype) && rows_of_tokens(a);
     if (a->rows)
         a->strides = arena_printf(arena,
                                   a->place == PLACE_PARAMS    ? "%s_at"
@@ -165,6 +165,33 @@ static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const 
     }
 }
 
+/* Whether e compares elements of the integer parameter with each other. */
+static bool compares(const struct expr *e, const char *name)
+{
+    const struct expr *const a = e->arg[0], *const b = e->arg[1];
+    if (e->op == EXPR_EQ && a->op == EXPR_ID && b->op == EXPR_ID && strcmp(a->name, name) == 0 &&
+        strcmp(b->name, name) == 0)
+        return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (compares(e->arg[k], name)) return true;
+    return false;
+}
+
+static bool is_declared(const struct spec *spec, const char *name)
+{
+    for (int k = 0; k < spec->arrays.count; k++)
+        if (strcmp(spec->arrays.array[k].name, name) == 0) return true;
+    return false;
+}
+
+static bool compares_ids(const struct graph *g, const struct value *param)
+{
+    if (!graph_numbers_keys(g, param)) return false;
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].where && compares(g->value[v].where, param->name)) return true;
+    return false;
+}
+
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source)
 {
     struct arena *const arena = source->module->arena;
@@ -188,7 +215,11 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
         *a = (struct kernel_array){.name = value->name,
                                    .place = PLACE_PARAMS,
                                    .access = {ACCESS_READ, ACCESS_READ},
-                                   .dtype = value->integers ? DTYPE_I32 : real,
+                                   .dtype = value->bytes      ? DTYPE_U8
+                                            : value->integers ? DTYPE_I32
+                                                              : real,
+                                   .declared = is_declared(spec, value->name),
+                                   .compared = compares_ids(source, value),
                                    .gradient_of = -1,
                                    .origin = value->origin,
                                    .initial = value->initial};

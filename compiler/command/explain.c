@@ -647,7 +647,10 @@ static void explain_parameters(const struct unit *p)
         any = true;
         printf("  %s [", a->name);
         for (int x = 0; x < a->rank; x++) printf("%s%s", x ? ", " : "", array_axis_word(p->arena, &a->axis[x]));
-        printf("]%s%s%s\n", a->dtype == DTYPE_I32 ? ", integers" : "",
+        printf("]%s%s%s\n",
+               a->dtype == DTYPE_I32  ? ", integers"
+               : a->dtype == DTYPE_U8 ? ", truth values"
+                                      : "",
                a->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(a->origin));
     }
 }

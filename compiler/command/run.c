@@ -39,6 +39,7 @@ static const char *dtype_text(enum attn_dtype dtype)
     case ATTN_F16: return "f16";
     case ATTN_F64: return "f64";
     case ATTN_I32: return "i32";
+    case ATTN_U8: return "u8";
     }
     return "";
 }
@@ -200,7 +201,8 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
         case ATTN_F64: bad += !isfinite(((const double *)a->data)[k]); break;
         case ATTN_BF16: bad += (((const uint16_t *)a->data)[k] & 0x7f80) == 0x7f80; break;
         case ATTN_F16: bad += (((const uint16_t *)a->data)[k] & 0x7c00) == 0x7c00; break;
-        case ATTN_I32: break;
+        case ATTN_I32:
+        case ATTN_U8: break;
         }
     }
     if (bad)
@@ -320,7 +322,10 @@ static void read_params(struct run *r, const struct similarity *similarity)
         if (random && seeded(r, similarity)) continue;
         complain(r->options, "%s: no such file; it should contain the parameter %s, shape %s%s%s",
                  file_path(r, r->options->in_dir, a->name), a->name, shape_text(r, a->rank, shape),
-                 a->dtype == DTYPE_I32 ? ", integers" : "", random ? ", which --seed N would generate" : "");
+                 a->dtype == DTYPE_I32  ? ", integers"
+                 : a->dtype == DTYPE_U8 ? ", truth values"
+                                        : "",
+                 random ? ", which --seed N would generate" : "");
         failed(r, STATUS_INPUT);
     }
 }
@@ -361,7 +366,7 @@ static void explain_order(struct run *r)
 {
     for (int k = 0; k < r->arrays->count; k++) {
         const struct attn_array *a = &r->array[k];
-        if (r->arrays->array[k].dtype != DTYPE_I32 || a->rank != 2) continue;
+        if (!r->arrays->array[k].compared) continue;
         const int32_t *id = a->data;
         int64_t at = 1, last = a->shape[0] * a->shape[1] - 1;
         while (at < last && (at % a->shape[1] == 0 || id[at] >= id[at - 1])) at++;
@@ -448,7 +453,8 @@ static double number_at(const struct attn_array *a, int64_t k)
     case ATTN_F64: return ((const double *)a->data)[k];
     case ATTN_BF16: return attn_bf16_value(((const uint16_t *)a->data)[k]);
     case ATTN_F16: return attn_f16_value(((const uint16_t *)a->data)[k]);
-    case ATTN_I32: break;
+    case ATTN_I32:
+    case ATTN_U8: break;
     }
     return 0;
 }

@@ -620,10 +620,10 @@ unsigned assumed_integers(const struct graph *g)
     unsigned kinds = 0;
     for (int n = 0; n < g->values; n++) {
         const struct value *const v = &g->value[n];
-        if (!v->integers) continue;
-        kinds |= axis_of_lists(g, v) >= 0                                   ? ASSUMED_LISTS
-                 : g->module->axis[v->axes[v->rank - 1]].source == SIZE_N_K ? ASSUMED_IDS
-                                                                            : ASSUMED_BOUNDS;
+        if (!v->integers || v->bytes) continue;
+        kinds |= axis_of_lists(g, v) >= 0                                              ? ASSUMED_LISTS
+                 : v->rank && g->module->axis[v->axes[v->rank - 1]].source == SIZE_N_K ? ASSUMED_IDS
+                                                                                       : ASSUMED_BOUNDS;
     }
     return kinds;
 }
@@ -631,16 +631,19 @@ unsigned assumed_integers(const struct graph *g)
 /* Makes the integers that a kernel is assumed to get (cost.h), the same for every batch entry and head. */
 static void make_ids(struct counter *x)
 {
-    double *half = arena_alloc(x->m->arena, sizeof *half);
+    double *const half = arena_alloc(x->m->arena, sizeof *half), *const one = arena_alloc(x->m->arena, sizeof *one);
+    *one = 1;
     *half = (double)(x->size->n_k / 2);
     for (int n = 0; n < x->g->values; n++) {
         const struct value *v = &x->g->value[n];
         if (!v->integers) continue;
-        const int last = v->axes[v->rank - 1], blocks = axis_of_lists(x->g, v);
-        if (blocks >= 0)
+        const int last = v->rank ? v->axes[v->rank - 1] : -1, blocks = axis_of_lists(x->g, v);
+        if (v->bytes)
+            ids_add(&x->ids, v->name, one, 1, 1);
+        else if (blocks >= 0)
             ids_add(&x->ids, v->name, make_lists(x, x->extent[blocks], x->extent[last], x->m->axis[blocks].extent),
                     x->extent[blocks], x->extent[last]);
-        else if (x->m->axis[last].source == SIZE_N_K)
+        else if (last >= 0 && x->m->axis[last].source == SIZE_N_K)
             ids_add(&x->ids, v->name, make_documents(x), 1, x->size->n_k);
         else
             ids_add(&x->ids, v->name, half, 1, 1);

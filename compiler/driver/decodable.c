@@ -52,7 +52,10 @@ static bool uses_unknown(const struct expression *e, enum expression_name name, 
 static void check_names(void *user, const char *key, const struct expression *e)
 {
     const struct checker *const x = user;
-    (void)key;
+    if (strcmp(key, "angle") == 0 &&
+        e->uses[NAME_H]) /* keys are prepared when they are appended, without query heads */
+        diagnostics_error(x->d, e->first_use[NAME_H].at,
+                          "decoding with an angle that depends on H is not compiled yet");
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
         const enum expression_name name = (enum expression_name)n;
         struct position at;
@@ -106,11 +109,18 @@ static void check_arrays(const struct checker *x)
     const struct kernel_arrays *const arrays = x->p->arrays;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
-        if (!is_of_tokens(a) || a->rows || (a->dtype == DTYPE_I32 && a->role == ROLE_PER_KEY)) continue;
+        const bool integers = dtype_is_integer(a->dtype);
+        if (!is_of_tokens(a) || a->rows || (integers && !a->declared && a->role == ROLE_PER_KEY)) continue;
         struct position at = spec->emit_at;
         for (int n = 0; n < spec->arrays.count; n++)
             if (strcmp(spec->arrays.array[n].name, a->name) == 0) at = spec->arrays.array[n].at;
-        if (a->role == ROLE_PER_KEY || a->role == ROLE_PER_QUERY) {
+        if (integers && a->declared)
+            diagnostics_error(
+                x->d, at,
+                "decoding with an array of integers or truth values for every token, such as '%s', is not "
+                "compiled yet",
+                a->name);
+        else if (a->role == ROLE_PER_KEY || a->role == ROLE_PER_QUERY) {
             const char *const tokens = a->role == ROLE_PER_KEY ? "Nk" : "Nq";
             diagnostics_error(x->d, at, "an array of this shape has no rows of new tokens, so '%s' cannot be decoded",
                               a->name);

@@ -47,6 +47,12 @@ const struct kernel_array *emit_strided_rows(const struct emitter *x, const stru
     return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
 }
 
+bool emit_starts_at_first(const struct emitter *x, const struct array *a)
+{
+    const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
+    return dtype_is_integer(a->dtype) && !(k >= 0 && x->arrays->array[k].declared);
+}
+
 bool emit_has_dropped(const struct emitter *x, const struct array *a)
 {
     bool keys = false;

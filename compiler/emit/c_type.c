@@ -14,6 +14,7 @@ const char *emit_stored(enum dtype dtype)
     case DTYPE_F16: return "uint16_t";
     case DTYPE_F64: return "double";
     case DTYPE_I32: return "int32_t";
+    case DTYPE_U8: return "uint8_t";
     }
     return "";
 }

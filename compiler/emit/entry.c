@@ -292,7 +292,7 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
     for (int k = 0; k < all->count; k++) {
         const struct kernel_array *const a = &all->array[k];
         const bool of_batch = a->rank > 0 && !a->axis[0].constant && a->axis[0].size == ARRAY_SIZE_BATCH;
-        if (a->dtype != DTYPE_I32 || !of_batch) continue;
+        if (!dtype_is_integer(a->dtype) || a->declared || !of_batch) continue;
         moves = arena_printf(t->arena, "%s%s    params.%s += b", moves, *moves ? "\n" : "", a->member);
         for (int n = 1; n < a->rank; n++) {
             const struct array_axis *const axis = &a->axis[n];
@@ -332,7 +332,11 @@ static void set_params(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "PARAM_COUNT", params);
     template_set_number(t, "IDS", ids != NULL);
     if (ids) template_set(t, "IDS_PARAM", ids);
-    template_set_number(t, "INTEGERS", emit_has_integers(all));
+    template_set_number(t, "INTEGERS", emit_has_params_of(all, DTYPE_I32));
+    bool declared = false;
+    for (int k = 0; k < all->count; k++) declared |= all->array[k].declared && all->array[k].dtype == DTYPE_I32;
+    template_set_number(t, "DECLARED", declared); /* integers that can have rows for queries */
+    template_set_number(t, "FLAGS", emit_has_params_of(all, DTYPE_U8));
     bool lists = false;
     for (int k = 0; k < all->count; k++) lists |= emit_has_lists(&all->array[k]);
     template_set_number(t, "LISTS", lists);

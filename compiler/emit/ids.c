@@ -28,11 +28,10 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
     if ((e->op != EXPR_MIN_ID && e->op != EXPR_MAX_ID) || range_axes(e) & moving || emit_known_ids(x, e) < x->ids ||
         x->ids == MAX_ID_RANGES)
         return;
-    const char *from = emit_integer(x, e->arg[1]), *to = emit_integer(x, e->arg[2]);
     const char *of = "";
     for (int a = 0; a < x->m->axes; a++)
         if (range_axes(e->arg[1]) >> a & 1) of = x->m->axis[a].name;
-    emit_line(x, "const struct ids ids_%d = ids_of(%s, %s, %s);%s%s%s", x->ids, emit_ids_of_sequence(x, e), from, to,
+    emit_line(x, "const struct ids ids_%d = %s;%s%s%s", x->ids, emit_ids_in_range(x, e),
               *of ? " /* of the tile of " : "", of, *of ? " */" : "");
     x->id[x->ids++] = e;
 }

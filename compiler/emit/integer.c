@@ -132,30 +132,55 @@ bool emit_starts_at_sequence(const struct emitter *x, const struct array *a)
 const char *emit_row_length(const struct emitter *x, const struct expr *e)
 {
     const struct array *const a = integers_of(x, e);
-    return emit_size(x->m, a->axes[a->rank - 1]);
+    return a->rank ? emit_size(x->m, a->axes[a->rank - 1]) : "1";
 }
 
-const struct expr *emit_row(const struct emitter *x, const struct expr *e)
+/* Returns a row of the array that e reads, counted from the row that the pointer to the array points to. */
+static const struct expr *own_row(const struct emitter *x, const struct expr *e, const struct expr *row)
 {
     const struct array *const a = integers_of(x, e);
-    const struct expr *const row = e->arg[0];
     if (!emit_starts_at_sequence(x, a)) return row;
     const bool own = (row->op == EXPR_INDEX || row->op == EXPR_LO) && row->integer == a->axes[0];
     return own ? expr_int(x->m, 0) : expr_make(x->m, EXPR_SUB, row, expr_leaf(x->m, EXPR_INDEX, a->axes[0]), NULL);
 }
 
-/* Returns C for the offset of the row that an ID, MIN_ID or MAX_ID reads, or NULL if it is 0. */
-static const char *row_offset(struct emitter *x, const struct expr *e)
+const struct expr *emit_row(const struct emitter *x, const struct expr *e)
 {
-    const struct expr *const row = emit_row(x, e);
+    return own_row(x, e, e->arg[0]);
+}
+
+/* Returns C for the offset of the row, as own_row counts it, or NULL if it is 0. */
+static const char *row_offset(struct emitter *x, const struct expr *e, const struct expr *row)
+{
     if (expr_is_real(row, 0)) return NULL;
     return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, row, true), emit_row_length(x, e));
 }
 
+/* Returns C for the address of the row, as own_row counts it. */
+static const char *row_address(struct emitter *x, const struct expr *e, const struct expr *row)
+{
+    const char *array = emit_name(x->m->arena, e->name), *offset = row_offset(x, e, row);
+    return offset ? arena_printf(x->m->arena, "%s + %s", array, offset) : array;
+}
+
 const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e)
 {
-    const char *array = emit_name(x->m->arena, e->name), *offset = row_offset(x, e);
-    return offset ? arena_printf(x->m->arena, "%s + %s", array, offset) : array;
+    return row_address(x, e, emit_row(x, e));
+}
+
+const char *emit_rows(struct emitter *x, const struct expr *e)
+{
+    const struct array *const a = integers_of(x, e);
+    const char *rows = "1";
+    for (int k = 0; k + 1 < a->rank; k++)
+        rows = k ? arena_printf(x->m->arena, "%s * %s", rows, emit_size(x->m, a->axes[k]))
+                 : emit_size(x->m, a->axes[k]);
+    return rows;
+}
+
+bool emit_reads_bytes(const struct emitter *x, const struct expr *e)
+{
+    return integers_of(x, e)->dtype == DTYPE_U8;
 }
 
 /* Returns C for an element of an integer parameter. A subscript that is an index of the axis which it indexes is always
@@ -165,14 +190,17 @@ static const char *id_text(struct emitter *x, const struct expr *e)
     struct arena *arena = x->m->arena;
     const struct array *const a = integers_of(x, e);
     const char *array = emit_ids_of_sequence(x, e), *at = emit_integer_text(x, e->arg[1], false);
+    if (e->arg[1]->op == EXPR_INT) return arena_printf(arena, "(%s)[%s]", array, at);
     const bool index = e->arg[1]->op == EXPR_INDEX || e->arg[1]->op == EXPR_LO;
-    if (index && x->task_axis[e->arg[1]->integer] && x->m->axis[e->arg[1]->integer].source == SIZE_BATCH)
+    if (index && x->task_axis[e->arg[1]->integer] && x->m->axis[e->arg[1]->integer].source == SIZE_BATCH &&
+        emit_starts_at_first(x, a))
         at = x->m->axis[e->arg[1]->integer].name; /* extend moves the pointer to the first of its sequences */
     if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
-        const char *name = emit_name(arena, e->name), *offset = row_offset(x, e);
+        const char *name = emit_name(arena, e->name), *offset = row_offset(x, e, emit_row(x, e));
         return offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at) : arena_printf(arena, "%s[%s]", name, at);
     }
-    return arena_printf(arena, "id_at(%s, %s, %s)", array, at, emit_row_length(x, e));
+    return arena_printf(arena, "%s_at(%s, %s, %s)", emit_reads_bytes(x, e) ? "flag" : "id", array, at,
+                        emit_row_length(x, e));
 }
 
 /* A sum as a list of terms and a constant. Terms that cancel, such as i0 and -i0, are not in the list. */
@@ -395,8 +423,22 @@ const char *emit_id_end(struct emitter *x, const struct expr *e)
     const char *end = e->op == EXPR_MIN_ID ? "min" : "max";
     int k = emit_known_ids(x, e);
     if (k < x->ids) return arena_printf(x->m->arena, "ids_%d.%s", k, end);
-    const char *from = emit_integer(x, e->arg[1]), *to = emit_integer(x, e->arg[2]);
-    return arena_printf(x->m->arena, "ids_of(%s, %s, %s).%s", emit_ids_of_sequence(x, e), from, to, end);
+    return arena_printf(x->m->arena, "%s.%s", emit_ids_in_range(x, e), end);
+}
+
+const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
+{
+    struct arena *const arena = x->m->arena;
+    const struct expr *const first = settled(x, own_row(x, e, e->arg[0]->arg[0])), *const end = settled(
+                                                                                       x, own_row(x, e,
+                                                                                                  e->arg[0]->arg[1]));
+    const char *const kind = emit_reads_bytes(x, e) ? "flags" : "ids", *const from = emit_integer(x, e->arg[1]),
+                      *const to = emit_integer(x, e->arg[2]);
+    int64_t rows;
+    if (known_difference(x->m, end, first, &rows) && rows == 1)
+        return arena_printf(arena, "%s_of(%s, %s, %s)", kind, row_address(x, e, first), from, to);
+    return arena_printf(arena, "%s_of_rows(%s, %s, %s, %s, %s, %s)", kind, emit_name(arena, e->name),
+                        emit_row_length(x, e), emit_integer(x, first), emit_integer(x, end), from, to);
 }
 
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn)

@@ -53,12 +53,12 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     emit_product_call(x, "unit_dot", argument, arguments);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
     x->indent += 4;
-    emit_line(x, "mask_%s seen[%lld] = {0};", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
+    emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
     emit_line(x, "if (finite_paired_%s(%s + %s, %s, %s, 1)) continue;", x->suffix, values, j, values_row, rows);
-    emit_region(x, s->where, s->axes[1], "seen");
-    emit_line(x, "add_seen_paired_%s(%s, %s, %s, %s + %s, %s, %s + %s / 2 * %lld, %s %% 2, seen, %s);", x->suffix, rows,
-              emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values, j, values_row, emit_corner(x, s, lane), j,
-              (long long)row_of_pairs(weights), j, emit_range(x, s->axes[1]));
+    emit_region(x, s->where, s->axes[1], "in_region");
+    emit_line(x, "add_seen_paired_%s(%s, %s, %s, %s + %s, %s, %s + %s / 2 * %lld, %s %% 2, in_region, %s);", x->suffix,
+              rows, emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values, j, values_row, emit_corner(x, s, lane),
+              j, (long long)row_of_pairs(weights), j, emit_range(x, s->axes[1]));
     x->indent -= 4;
     emit_line(x, "}");
     x->indent -= 4;
@@ -174,10 +174,10 @@ void emit_matrix_across(struct emitter *x, const struct stmt *s)
         emit_product_call(x, "unit_across_finite", argument, arguments);
         emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, argument[1].value, i);
         x->indent += 4;
-        emit_line(x, "mask_%s seen[%lld] = {0};", x->suffix, (long long)(weights->extent[1] / x->lanes));
-        emit_region(x, s->where, s->axis, "seen");
-        emit_line(x, "add_seen_lanes_paired_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", x->suffix, columns,
-                  argument[7].value, i, c_row, argument[3].value, i, a_row, argument[5].value, b_row, steps);
+        emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(weights->extent[1] / x->lanes));
+        emit_region(x, s->where, s->axis, "in_region");
+        emit_line(x, "add_seen_lanes_paired_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, in_region);", x->suffix,
+                  columns, argument[7].value, i, c_row, argument[3].value, i, a_row, argument[5].value, b_row, steps);
         x->indent -= 4;
         emit_line(x, "}");
         x->indent -= 4;

@@ -15,15 +15,14 @@ static bool is_random(const struct kernel_array *a)
 const char *emit_param_of_ids(const struct kernel_arrays *arrays)
 {
     for (int k = 0; k < arrays->count; k++)
-        if (arrays->array[k].dtype == DTYPE_I32 && array_has_size(&arrays->array[k], ARRAY_SIZE_N_K))
-            return arrays->array[k].member;
+        if (arrays->array[k].compared) return arrays->array[k].member;
     return NULL;
 }
 
-bool emit_has_integers(const struct kernel_arrays *arrays)
+bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype)
 {
     for (int k = 0; k < arrays->count; k++)
-        if (arrays->array[k].dtype == DTYPE_I32) return true;
+        if (arrays->array[k].place == PLACE_PARAMS && arrays->array[k].dtype == dtype) return true;
     return false;
 }
 
@@ -141,6 +140,7 @@ const char *emit_runtime_dtype(enum dtype dtype)
     case DTYPE_F16: return "ATTN_F16";
     case DTYPE_F64: return "ATTN_F64";
     case DTYPE_I32: return "ATTN_I32";
+    case DTYPE_U8: return "ATTN_U8";
     }
     return "";
 }

@@ -112,6 +112,8 @@ const char *emit_condition(struct emitter *x, const struct stmt *s);
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
 /* Returns whether an array has elements for each query head, not only for each key/value head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
+/* Whether extend moves the pointer of a parameter to the first sequence of a call. */
+bool emit_starts_at_first(const struct emitter *x, const struct array *a);
 /* Returns whether a state stores only the first and the last rows of the array, and drops the rows between them. */
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
 /* Returns whether the reference reads the row of a key. If not, a row of keys is the one at the query's own position,
@@ -169,6 +171,12 @@ const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
    the beginning of its body if `inside` is true. emit_id_end returns such a minimum or maximum as C. (ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
+/* Returns C for a struct ids with the minimum and maximum of the integers in the range of a MIN_ID or MAX_ID. */
+const char *emit_ids_in_range(struct emitter *x, const struct expr *e);
+/* Returns C for the number of rows of the array that an ID reads. */
+const char *emit_rows(struct emitter *x, const struct expr *e);
+/* Whether the array that an ID, MIN_ID or MAX_ID reads stores bytes. */
+bool emit_reads_bytes(const struct emitter *x, const struct expr *e);
 /* For the integer parameter that an ID, MIN_ID or MAX_ID reads, as rows of its last axis (integer.c):
    - emit_ids_of_sequence returns C for the address of the row
    - emit_row_length returns C for the number of elements in a row
@@ -214,8 +222,8 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
 
 /* Returns the member of struct NAME_params that holds one id for each key, or NULL. */
 const char *emit_param_of_ids(const struct kernel_arrays *arrays);
-bool emit_has_lists(const struct kernel_array *a);          /* whether it lists blocks of keys for blocks of queries */
-bool emit_has_integers(const struct kernel_arrays *arrays); /* whether a parameter has integers */
+bool emit_has_lists(const struct kernel_array *a); /* whether it lists blocks of keys for blocks of queries */
+bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype); /* whether a parameter has this type */
 bool emit_has_random(const struct kernel_arrays *arrays);
 void emit_params_struct(const struct emission *p, struct text *out);
 void emit_gradients_struct(const struct emission *p, struct text *out);

@@ -97,10 +97,10 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent += 4;
     const char *values = arena_printf(arena, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along,
                                       paired ? arena_printf(arena, " + %s %% 2", j) : "");
-    emit_line(x, "mask_%s seen[%lld] = {0};", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
+    emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
     emit_line(x, "if (finite%s(%s, %s, %s, 1)) continue;", kind, values, across, rows);
-    emit_region(x, s->where, s->axes[1], "seen");
-    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, seen, %s);", kind, rows, emit_corner(x, s, to),
+    emit_region(x, s->where, s->axes[1], "in_region");
+    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, in_region, %s);", kind, rows, emit_corner(x, s, to),
               emit_step(x, to, s->axes[0]), values, across, emit_corner(x, s, lane), j, lead,
               paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
               paired ? arena_printf(arena, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
@@ -158,9 +158,9 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     emit_call(x, paired ? "dot_finite_lanes_paired" : "dot_finite_lanes", finite, arguments + 1);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
     x->indent += 4;
-    emit_line(x, "mask_%s seen[%lld] = {0};", x->suffix, (long long)(most / x->lanes));
-    emit_region(x, s->where, s->axis, "seen");
-    emit_line(x, "add_seen_lanes_%s%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", paired ? "paired_" : "",
+    emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(most / x->lanes));
+    emit_region(x, s->where, s->axis, "in_region");
+    emit_line(x, "add_seen_lanes_%s%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, in_region);", paired ? "paired_" : "",
               x->suffix, columns, emit_corner(x, s, to), i, emit_step(x, to, s->axes[0]), emit_corner(x, s, row), i,
               emit_step(x, row, s->axes[0]), narrow ? "wide" : values, narrow ? columns : value_row, steps);
     x->indent -= 4;

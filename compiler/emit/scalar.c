@@ -318,24 +318,58 @@ static struct term index_of_lanes(struct nest *n)
     return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
 }
 
+/* Whether e is true if a byte of a parameter is not 0, and this byte is at an equal distance from lane to lane. Sets
+ *rows and *positions to this distance: the number of rows of the parameter, and of elements in a row. */
+static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *rows, int64_t *positions)
+{
+    struct module *const m = n->x->m;
+    if (e->op != EXPR_LT || !expr_is_real(e->arg[0], 0) || e->arg[1]->op != EXPR_ID ||
+        !emit_reads_bytes(n->x, e->arg[1]) || emit_apart(n->x, n->lane) || m->axis[n->lane].source == SIZE_ROWS)
+        return false;
+    const struct expr *const lane = expr_leaf(m, EXPR_INDEX, n->lane), *const row = emit_row(n->x, e->arg[1]),
+                             *const at = e->arg[1]->arg[1],
+                             *const next = expr_make(m, EXPR_ADD, lane, expr_int(m, 1), NULL);
+    return known_difference(m, expr_replace(m, row, lane, next), row, rows) &&
+           known_difference(m, expr_replace(m, at, lane, next), at, positions);
+}
+
+/* Returns the term of such an expression. */
+static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t rows, int64_t positions)
+{
+    struct emitter *const x = n->x;
+    const struct expr *const id = e->arg[1];
+    const char *const step = !rows       ? scalar_format(n, "%lld", (long long)positions)
+                             : positions ? scalar_format(n, "%lld * %s + %lld", (long long)rows, emit_row_length(x, id),
+                                                         (long long)positions)
+                             : rows == 1 ? emit_row_length(x, id)
+                                         : scalar_format(n, "%lld * %s", (long long)rows, emit_row_length(x, id));
+    return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s, %s, %s - %s)", x->suffix,
+                                       emit_ids_of_sequence(x, id), emit_integer_text(x, id->arg[1], true), step,
+                                       emit_size(x->m, n->lane),
+                                       emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, n->lane), true)),
+                         KIND_BOOL, true, true};
+}
+
 /* Returns a term with the elements of an integer parameter for all lanes. The emitted C looks up each one separately. A
-   row that differs by lane counts from the start of the array. */
+   row that differs by lane counts from the start of the array; lanes that are not used may be after its last row. */
 static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
     struct term at = as_int(n, scalar_term(n, e->arg[1], level));
     const char *name = scalar_format(n, "id_%d", x->temporaries++), *length = emit_row_length(x, e), *row = NULL;
     if (scalar_depends(n, e->arg[0], n->lane)) {
-        row = scalar_format(n, "row_%d", x->temporaries++);
+        row = scalar_format(n, "rows_%d", x->temporaries++);
         scalar_line(n, level,
                     scalar_format(n, "const ints_%s %s = %s;", x->suffix, row,
                                   as_int(n, scalar_term(n, emit_row(x, e), level)).c));
-        row = scalar_format(n, "%s + %s[lane] * %s", emit_name(x->m->arena, e->name), row, length);
+        row = scalar_format(n, "%s + min(%s[lane], %s - 1) * %s", emit_name(x->m->arena, e->name), row, emit_rows(x, e),
+                            length);
     }
     scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, scalar_as_vector(n, at)));
     scalar_line(n, level,
-                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], %s);", x->lanes,
-                              name, row ? row : emit_ids_of_sequence(x, e), name, length));
+                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s_at(%s, %s[lane], %s);", x->lanes,
+                              name, emit_reads_bytes(x, e) ? "flag" : "id", row ? row : emit_ids_of_sequence(x, e),
+                              name, length));
     return ints_of(name);
 }
 
@@ -352,6 +386,8 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
 {
     struct term a, b;
     bool narrow = false;
+    int64_t rows, positions;
+    if (reads_flags_of_lanes(n, e, &rows, &positions)) return flags_of_lanes(n, e, rows, positions);
     if (compares_words(e))
         return (struct term){scalar_format(n, "words_below_%s(%s, UINT32_C(%lld))", n->x->suffix,
                                            scalar_term(n, e->arg[0], level).c, (long long)e->arg[1]->integer),

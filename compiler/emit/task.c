@@ -114,13 +114,13 @@ static const char *address_of(struct emitter *x, const struct array *a)
     if (array_of_elements(x->l, a) || array_of_rows(x->l, a) || emit_strided_rows(x, a))
         return address_of_rows(x, a, name);
     const char *made = NULL; /* the row-major index over the leading axes */
-    const bool whole = a->dtype == DTYPE_I32 && !emit_starts_at_sequence(x, a);
+    const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);
     for (int k = 0; k < a->rank; k++) {
         const struct axis *axis = &x->m->axis[a->axes[k]];
         bool fixed = x->task_axis[a->axes[k]] && !whole;
         const char *size = emit_size(x->m, a->axes[k]), *index = axis->name;
-        /* extend moves the pointers of all arrays but those of reals in `params` to its first sequence */
-        if (fixed && axis->source == SIZE_BATCH && a->kind == ARRAY_PARAM && a->dtype != DTYPE_I32)
+        /* extend moves the pointers of all arrays but most of those in `params` to its first sequence */
+        if (fixed && axis->source == SIZE_BATCH && a->kind == ARRAY_PARAM && !emit_starts_at_first(x, a))
             index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
         if (fixed)
             made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, index) : index;

@@ -10,6 +10,7 @@ enum array_extent { EXTENT_NUMBER, EXTENT_B, EXTENT_H, EXTENT_G, EXTENT_NQ, EXTE
 struct user_array {
     const char *name;
     struct position at;
+    enum array_type { ARRAY_REAL, ARRAY_INT, ARRAY_BOOL } type;
     bool learned;
     enum array_initial { ARRAY_ZEROS, ARRAY_ONES, ARRAY_NORMAL } initial;
     int rank;
@@ -50,7 +51,8 @@ enum expression_name {
 struct expression {
     const char *text;
     struct position at;
-    /* In a separate module: operand 0 is s, operand k + 1 is element[k], INDEX k is the name k. */
+    /* In a separate module: operand 0 is s, INDEX k is the name k. Operand k + 1 is element[k] of an array of reals.
+       The EXPR_ID of row k is element[k] of an array of integers or of truth values. */
     const struct expr *value;
     int elements;
     struct element *element;
@@ -71,8 +73,8 @@ enum expression_says { EXPRESSION_ERROR, EXPRESSION_WARNING, EXPRESSION_NOTE };
 /* The function that gets each error, note and warning, with its offset into the text. A note explains the error before
    it. An expression with warnings is still used. */
 typedef void expression_report(void *user, size_t offset, enum expression_says says, const char *message);
-/* Reads an expression. Only weights and logits may name elements of `arrays`. Returns NULL after reporting an error.
- */
+/* Reads an expression. A mask may name elements of `arrays` that are integers or truth values, weights and logits may
+   name any. Returns NULL after reporting an error. */
 struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user);
 /* Whether users may not give an array this name, because expressions use it for something else. */

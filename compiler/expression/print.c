@@ -53,6 +53,10 @@ static const struct expr *unconverted(const struct expr *e)
 
 static void print_call(const struct expr *e, const struct names *n, struct text *out)
 {
+    if (e->op == EXPR_ID && n->of) {
+        print_element(&n->of->element[e->arg[0]->integer], n, out);
+        return;
+    }
     const bool id = e->op == EXPR_ID, converts = e->op != EXPR_ABS && e->op != EXPR_MIN && e->op != EXPR_MAX;
     text_add(out, "%s%s", id ? e->name : function_name(e, n->m), id ? "[" : "(");
     const int first = id && expr_is_real(e->arg[0], 0); /* the array has one row */

@@ -189,9 +189,9 @@ static void note_names(struct expression_reader *r, size_t at)
     struct text list = {0};
     expression_list_names(r->place, &list, ", ");
     expression_note(r, at, "the names are %s%s", list.data,
-                    r->place != EXPRESSION_PAIR && r->place != EXPRESSION_QUERY ? ""
-                    : r->arrays->count > 0                                      ? ", and the names under 'arrays'"
-                                           : "; an array is declared under 'arrays'");
+                    r->place == EXPRESSION_ANGLE ? ""
+                    : r->arrays->count > 0       ? ", and the names under 'arrays'"
+                                                 : "; an array is declared under 'arrays'");
     text_free(&list);
 }
 
@@ -217,7 +217,9 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const struct user_array *array = expression_array(r, word);
     const enum expression_name known = expression_find_name(word);
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
-    if (array && r->place != EXPRESSION_PAIR && r->place != EXPRESSION_QUERY) {
+    const bool of_reals = array && array->type == ARRAY_REAL;
+    if (array && r->place != EXPRESSION_PAIR && r->place != EXPRESSION_QUERY &&
+        (of_reals || r->place != EXPRESSION_MASK)) {
         expression_error(r, at,
                          r->place == EXPRESSION_MASK
                              ? "a mask cannot read '%s', because it is an array of real numbers"

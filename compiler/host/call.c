@@ -19,6 +19,7 @@ enum attn_dtype kernel_dtype(enum dtype dtype)
     case DTYPE_F16: return ATTN_F16;
     case DTYPE_F64: return ATTN_F64;
     case DTYPE_I32: return ATTN_I32;
+    case DTYPE_U8: return ATTN_U8;
     }
     return ATTN_F32;
 }
@@ -135,7 +136,7 @@ static void fill_lists(int32_t *data, int64_t lists, int64_t count, int64_t bloc
 static void fill_integers(const struct attn_param *p, const int64_t *shape, int32_t *data, size_t count, int64_t n_k,
                           int64_t document)
 {
-    const int64_t last = shape[p->rank - 1];
+    const int64_t last = p->rank ? shape[p->rank - 1] : 1;
     int64_t block = 0;
     bool keys = false;
     for (int k = 0; k < p->rank; k++) {
@@ -152,11 +153,16 @@ static void fill_integers(const struct attn_param *p, const int64_t *shape, int3
    - a matrix: scaled so that it roughly preserves the norm of a row
    - integers for each key: ids, with runs of `document` equal ids
    - lists of blocks: `count` different ones, drawn at random
-   - other integers, which bound keys: half of the number of keys */
+   - other integers, which bound keys: half of the number of keys
+   - truth values: true */
 static void fill_param(const struct attn_param *p, const int64_t *shape, void *data, size_t bytes, uint64_t seed,
                        int64_t n_k, int64_t document)
 {
     size_t count = bytes / attn_dtype_size(p->dtype);
+    if (p->dtype == ATTN_U8) {
+        memset(data, 1, bytes);
+        return;
+    }
     if (p->dtype == ATTN_I32) {
         fill_integers(p, shape, data, count, n_k, document);
         return;

@@ -193,8 +193,8 @@ static void drop_unused(struct loops *l)
 {
     int kept = 0;
     for (int a = 0; a < l->arrays; a++) {
-        /* arrays of I32 hold ids, which expressions read by name and not as operands */
-        if (stmts_touching(l->body, a) == 0 && l->array[a].dtype != DTYPE_I32) continue;
+        /* expressions read integers by name and not as operands */
+        if (stmts_touching(l->body, a) == 0 && !dtype_is_integer(l->array[a].dtype)) continue;
         if (kept != a) rename_array(l->body, a, kept);
         l->array[kept++] = l->array[a];
     }

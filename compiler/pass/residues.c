@@ -342,7 +342,7 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
         const double all_keys = (double)n;
         struct ids ids = {0}; /* integers bound the keys of a sequence: it has all keys */
         for (int a = 0; a < tried->arrays; a++)
-            if (tried->array[a].dtype == DTYPE_I32) ids_add(&ids, tried->array[a].name, &all_keys, 1, 1);
+            if (dtype_is_integer(tried->array[a].dtype)) ids_add(&ids, tried->array[a].name, &all_keys, 1, 1);
         for (int k = 0; k < ids.arrays; k++) ids.array[k].repeats = true;
         count_visits(tried, &(struct problem_size){1, HEADS, 1, n, n}, &ids, &visited);
         cost += visited.pairs + TILE_OF_KEYS * visited.tiles;

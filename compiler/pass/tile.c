@@ -91,6 +91,16 @@ static bool lists_along(const struct expr *e, int stream)
     return false;
 }
 
+/* Whether an integer that e reads depends on the query and on the key. */
+static bool reads_pairs(const struct expr *e, const struct roles *roles)
+{
+    const uint32_t pair = UINT32_C(1) << roles->lane | UINT32_C(1) << roles->stream;
+    if (e->op == EXPR_ID && (expr_axes(e) & pair) == pair) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (reads_pairs(e->arg[k], roles)) return true;
+    return false;
+}
+
 /* Whether the program is a quadratic form for any number of queries, and computes rows of the result or saved values of
    rows. */
 static bool makes_rows(const struct compilation *c)
@@ -192,6 +202,8 @@ void pass_tile(struct compilation *c)
             tile_q = block;
         /* tiles of keys are skipped if no id equals an id of the queries; short tiles are skipped more often */
         if (region && roles.stream >= 0 && expr_ids_along(region, sequences(&roles)) && tile_k > 144) tile_k = 144;
+        /* given masks often have blocks whose length is a power of two */
+        if (region && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;
         /* blocks of queries that do not list a block of keys are skipped */
         if (block >= 32 && block % 16 == 0 && block < tile_k && lists_along(region, roles.stream)) tile_k = block;
     }

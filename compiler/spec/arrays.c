@@ -10,69 +10,15 @@ static const char *const taken[] = {"q",       "k",      "v",    "out", "dout", 
                                     "lengths", "blocks", NULL};
 
 /* Names that the C of a kernel uses for its own variables, functions and macros. */
-static const char *const of_kernels[] = {"APART",
-                                         "FLT_MAX",
-                                         "INFINITY",
-                                         "INLINE",
-                                         "NAN",
-                                         "NULL",
-                                         "SIZE_MAX",
-                                         "UNROLL",
-                                         "await_segment",
-                                         "batch",
-                                         "call",
-                                         "chunk",
-                                         "chunk0",
-                                         "chunk1",
-                                         "chunks",
-                                         "dk_row",
-                                         "dout_batch",
-                                         "dout_head",
-                                         "dout_row",
-                                         "dq_batch",
-                                         "dq_head",
-                                         "dq_row",
-                                         "dv_row",
-                                         "e",
-                                         "e_first",
-                                         "end",
-                                         "first",
-                                         "gradient",
-                                         "group",
-                                         "i_end",
-                                         "iteration",
-                                         "j_end",
-                                         "k_batch",
-                                         "k_row",
-                                         "kv_heads",
-                                         "length",
-                                         "m",
-                                         "max",
-                                         "members",
-                                         "min",
-                                         "n_k",
-                                         "n_q",
-                                         "out_head",
-                                         "out_row",
-                                         "part",
-                                         "pass_segment",
-                                         "q_batch",
-                                         "q_head",
-                                         "q_row",
-                                         "r",
-                                         "round_up",
-                                         "rows",
-                                         "score",
-                                         "segment",
-                                         "segment_length",
-                                         "synchronise",
-                                         "task",
-                                         "tiles",
-                                         "v_batch",
-                                         "v_row",
-                                         "vector",
-                                         "work",
-                                         NULL};
+static const char *const of_kernels[] = {
+    "APART",         "FLT_MAX",   "INFINITY", "INLINE",   "NAN",     "NULL",         "SIZE_MAX",  "UNROLL",
+    "await_segment", "batch",     "call",     "chunk",    "chunk0",  "chunk1",       "chunks",    "dk_row",
+    "dout_batch",    "dout_head", "dout_row", "dq_batch", "dq_head", "dq_row",       "dv_row",    "e",
+    "e_first",       "end",       "first",    "gradient", "group",   "i_end",        "iteration", "j_end",
+    "k_batch",       "k_row",     "kv_heads", "length",   "m",       "max",          "members",   "min",
+    "n_k",           "n_q",       "out_head", "out_row",  "part",    "pass_segment", "q_batch",   "q_head",
+    "q_row",         "r",         "round_up", "rows",     "score",   "in_region",    "segment",   "segment_length",
+    "synchronise",   "task",      "tiles",    "v_batch",  "v_row",   "vector",       "work",      NULL};
 
 static bool among(const char *name, const char *const *names)
 {
@@ -131,6 +77,8 @@ void spec_read_arrays(struct spec_reader *r)
         else
             spec_error(r, node->item[k], "'%.60s': expected a map such as {shape: [H]}, found %s", a->name,
                        spec_found(r, node->item[k]));
+        if (a->learned && a->type != ARRAY_REAL)
+            spec_error(r, node->item[k], "'%s': only an array of type 'real' can be learned", a->name);
         if (!named) all->count--;
     }
 }

@@ -124,7 +124,7 @@ static void read_tokens(struct spec_reader *r, const struct key_row *row, struct
 static const char *const extent_names[] = {
     [EXTENT_NUMBER] = "", [EXTENT_B] = "B",   [EXTENT_H] = "H", [EXTENT_G] = "G",
     [EXTENT_NQ] = "Nq",   [EXTENT_NK] = "Nk", [EXTENT_D] = "D", [EXTENT_E] = "E"};
-enum { EXTENTS = sizeof extent_names / sizeof *extent_names, MAX_AXES_OF_ARRAY = 5 };
+enum { EXTENTS = sizeof extent_names / sizeof *extent_names, MAX_AXES_OF_ARRAY = 4 };
 
 const char *array_extent_name(enum array_extent extent)
 {

@@ -174,7 +174,8 @@ static double element(const char *data, enum attn_dtype dtype, int64_t k)
     case ATTN_F64: return ((const double *)(const void *)data)[k];
     case ATTN_BF16: return attn_bf16_value(((const uint16_t *)(const void *)data)[k]);
     case ATTN_F16: return attn_f16_value(((const uint16_t *)(const void *)data)[k]);
-    case ATTN_I32: break;
+    case ATTN_I32:
+    case ATTN_U8: break;
     }
     return NAN;
 }

@@ -61,14 +61,34 @@ static void refuse(struct builder *x, const struct user_array *a, const char *ax
                       a->name, axis, name);
 }
 
-struct ref build_element(struct builder *x, const struct user_array *a, const struct expr *const *at)
+/* Returns the element of an array of integers or of truth values. Integers are read as rows of the last axis. */
+static const struct expr *integer_element(struct builder *x, const struct user_array *a, const struct ref *r)
+{
+    const struct value *const v = &x->g->value[r->of];
+    const struct expr *row = build_integer(x, 0);
+    for (int k = 0; k + 1 < r->rank; k++)
+        row = build_add(x, build_mul(x, row, build_size_of(x, v->axes[k])), r->sub[k]);
+    return expr_id(x->m, EXPR_ID, a->name, row, r->rank ? r->sub[r->rank - 1] : row, NULL);
+}
+
+/* Makes the parameter of an array unless there is one. */
+static int parameter_of(struct builder *x, const struct user_array *a)
 {
     static const enum initial initial[] = {
         [ARRAY_ZEROS] = INITIAL_ZEROS, [ARRAY_ONES] = INITIAL_ONES, [ARRAY_NORMAL] = INITIAL_NORMAL};
     int axes[MAX_RANK];
-    const enum initial start = a->learned ? initial[a->initial] : INITIAL_GIVEN;
-    const int rank = axes_of(x, a, axes), array = build_param(x, a->name, start, rank, axes);
-    struct ref r = graph_ref(x->g, array, NULL);
+    const int rank = axes_of(x, a, axes);
+    if (a->type == ARRAY_REAL)
+        return build_param(x, a->name, a->learned ? initial[a->initial] : INITIAL_GIVEN, rank, axes);
+    const int v = graph_find(x->g, a->name);
+    return v >= 0 ? v : graph_ids(x->g, a->name, rank, axes, a->type == ARRAY_BOOL);
+}
+
+/* Makes a reference to an element. at[k] is subscript k over the graph's axes. */
+static struct ref reference(struct builder *x, const struct user_array *a, const struct expr *const *at)
+{
+    struct ref r = graph_ref(x->g, parameter_of(x, a), NULL);
+    const int *const axes = x->g->value[r.of].axes;
     for (int k = 0, n = 0; k < a->rank; k++, n++) switch (a->axis[k].extent) {
         case EXTENT_H:
             if (at[k] != build_head(x)) refuse(x, a, "H", "h");
@@ -87,4 +107,11 @@ struct ref build_element(struct builder *x, const struct user_array *a, const st
         case EXTENT_E: r.sub[n] = clamped(x, at[k], axes[n]); break;
         }
     return r;
+}
+
+const struct expr *build_element(struct builder *x, struct operands *operands, const struct user_array *a,
+                                 const struct expr *const *at)
+{
+    const struct ref r = reference(x, a, at);
+    return a->type == ARRAY_REAL ? build_read(x, operands, r) : integer_element(x, a, &r);
 }

@@ -47,9 +47,10 @@ const struct expr *build_read(struct builder *x, struct operands *o, struct ref 
    (expression.c) */
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
                                     struct operands *operands);
-/* Makes a reference to an element of the user's array. at[k] is subscript k over the graph's axes. A subscript beyond
-   an end of its axis reads the element at that end. (array.c) */
-struct ref build_element(struct builder *x, const struct user_array *a, const struct expr *const *at);
+/* Returns an element of the user's array. at[k] is subscript k over the graph's axes. A subscript beyond an end of its
+   axis reads the element at that end. An element of an array of reals becomes an operand. (array.c) */
+const struct expr *build_element(struct builder *x, struct operands *operands, const struct user_array *a,
+                                 const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair);
 /* Make a parameter, table or constant axis, or return the existing one of that name. A table of that name with other

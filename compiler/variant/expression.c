@@ -108,6 +108,7 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
 static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *leaves)
 {
     switch ((int)e->op) {
+    case EXPR_ID: return leaves->element[e->arg[0]->integer];
     case EXPR_OPERAND: return e->integer ? leaves->element[e->integer - 1] : leaves->s;
     case EXPR_INDEX: return value_of(x, (enum expression_name)e->integer, leaves);
     case EXPR_INT: return build_integer(x, e->integer);
@@ -137,7 +138,7 @@ const struct expr *build_expression(struct builder *x, const struct expression *
         const struct element *const element = &e->element[k];
         const struct expr *at[MAX_RANK];
         for (int n = 0; n < element->array->rank; n++) at[n] = copy(x, element->sub[n], &leaves);
-        leaves.element[k] = build_read(x, operands, build_element(x, element->array, at));
+        leaves.element[k] = build_element(x, operands, element->array, at);
     }
     return copy(x, e->value, &leaves);
 }

@@ -71,7 +71,7 @@ static const struct expr *random_blocks(struct builder *x, const struct mask *o,
 static int integers(struct builder *x, const char *name, int rank, const int *axes)
 {
     const int v = graph_find(x->g, name);
-    return v >= 0 ? v : graph_ids(x->g, name, rank, axes);
+    return v >= 0 ? v : graph_ids(x->g, name, rank, axes, false);
 }
 
 /* Returns the number of the document at a position, read from the integer parameter `document`. */
@@ -99,7 +99,8 @@ static const struct expr *listed_blocks(struct builder *x, const struct mask *o)
     if (v < 0)
         graph_ids(x->g, name, 5,
                   (int[]){x->b, x->kv, x->member, module_axis(x->m, "blocks", SIZE_QUERY_BLOCKS, o->block),
-                          module_axis(x->m, "listed", SIZE_CONSTANT, o->count)});
+                          module_axis(x->m, "listed", SIZE_CONSTANT, o->count)},
+                  false);
     else if (x->m->axis[x->g->value[v].axes[3]].extent != o->block ||
              x->m->axis[x->g->value[v].axes[4]].extent != o->count)
         diagnostics_error(x->diagnostics, o->at,

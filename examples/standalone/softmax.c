@@ -120,9 +120,8 @@ struct attn_problem { /* zero the struct before use: new members are added at th
                       append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
                       kernel sums at a time */
     const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
-    uint64_t seed; /* for kernels with dropout: the seed of the draw;
-        0: the seed in the spec. Backward must get the seed
-                      of forward. NAME_extend drops nothing */
+    uint64_t seed; /* for kernels with dropout: the seed of the draw; 0: the seed in the spec. Backward must get the
+                      seed of forward. NAME_extend drops nothing */
     /* For kernels with statistics (attn_kernel.statistics): an array [B,H,n_q] that forward and extend write, of float,
        or of double for a kernel of f64. NULL: not wanted. Its strides: a row is one element. */
     void *statistics;
@@ -141,7 +140,7 @@ enum attn_statistics {
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
    16-bit elements widens them when it reads them, computes in float, and rounds when it writes; its parameters are
    float. I32 is only for parameters. */
-enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32 };
+enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32, ATTN_U8 };
 /* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
 /* The number of blocks of an axis, size / block rounded up, as an element of attn_param.shape. */
@@ -1118,13 +1117,13 @@ TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, uns
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1305,13 +1304,13 @@ TARGET_v4 APART void softmax_few_keys_v4(const struct call *call, int64_t task, 
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v4 seen[8] = {0};
+                mask_v4 in_region[8] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -2095,13 +2094,13 @@ TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, uns
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2282,13 +2281,13 @@ TARGET_v3 APART void softmax_few_keys_v3(const struct call *call, int64_t task, 
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_v3 seen[16] = {0};
+                mask_v3 in_region[16] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -3058,13 +3057,13 @@ static void softmax_rows_any(const struct call *call, int64_t task, unsigned cha
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_7 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3242,13 +3241,13 @@ APART void softmax_few_keys_any(const struct call *call, int64_t task, const str
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
-                mask_any seen[32] = {0};
+                mask_any in_region[32] = {0};
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, seen);
+                    j1 - j0, in_region);
             }
         } else
             dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);

@@ -182,6 +182,9 @@ def make_inputs(spec, folder, sizes, seed, order):
     for name in 'qkv' if spec['dtype'] in HALVES else '':
         x = rounded(np.load('%s/%s.npy' % (folder, name)), spec['dtype'])
         np.save('%s/%s.npy' % (folder, name), x.astype(np.float16) if spec['dtype'] == 'f16' else x)
+    for name, a in spec.get('arrays', {}).items():   # a linear form takes ids in ascending order
+        if a.get('type') == 'int' and a['shape'] == ['B', 'Nk'] and order != 'any':
+            np.save('%s/%s.npy' % (folder, name), np.sort(np.load('%s/%s.npy' % (folder, name)) // 9, axis=1))
     if not os.path.exists(folder + '/document.npy') or order == 'sorted':
         return
     ids, rng = np.load(folder + '/document.npy'), np.random.default_rng(seed)

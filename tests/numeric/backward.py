@@ -317,7 +317,7 @@ def caller(folder, suite, spec, shape, seed, target='generic', plant=lambda P: N
         getattr(library, '%s_%s' % (name, function)).restype = ctypes.c_size_t
 
     order = [n for n in open('%s/%s.h' % (folder, name)).read().split('_params {')[1].split('}')[0].split()]
-    params = {n: np.ascontiguousarray(P[n], real if P[n].dtype.kind == 'f' else np.int32) for n in sorted(
+    params = {n: np.ascontiguousarray(P[n], real if P[n].dtype.kind == 'f' else P[n].dtype) for n in sorted(
         set(P) - {'q', 'k', 'v', 'dout'}, key=lambda n: order.index('*%s;' % n.replace('.', '_')))}
 
     def pointers(arrays):

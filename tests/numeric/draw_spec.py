@@ -125,18 +125,44 @@ ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{
             ('{a}[{n} * (i > j) + h % 3]', ['{n}']), ('{a}[i - i][fmin(i - j, 4)]', ['{n}', 'D'])]
 
 
+# Conditions on elements of arrays: the shapes and the types of these arrays
+GIVEN = [('{a}[b][row][j]', ['B', 'Nq', 'Nk'], 'bool'), ('{a}[h][j]', ['H', 'Nk'], 'bool'), ('!{a}[b][h][row]', ['B', 'H', 'Nq'], 'bool'),
+         ('{a}[b][i] == {a}[b][j]', ['B', 'Nk'], 'int'), ('j < {a}[b]', ['B'], 'int'), ('{a}[b][h] / 3 <= j', ['B', 'H'], 'int'),
+         ('i - j < {a}', [], 'int'), ('{a}[row] / 2 <= j && j < {a}[row] / 2 + 9', ['Nq'], 'int'), ('{a}[i / 8 - j / 8 + 2]', [5], 'bool'),
+         ('{a}[h][i % 5] != j % 3', ['H', 5], 'int'), ('{a}[i % 3][j % 4] || i == j', [3, 4], 'bool'), ('{a}[b] ? j <= i : j < 40', ['B'], 'bool'),
+         ('{a}[g][j] < {a}[g][i]', ['G', 'Nk'], 'int'), ('{a}[{a}[j] % 7] % 2', ['Nk'], 'int')]
+
+
+def given(rng, spec):
+    """Adds a condition on elements of arrays to the mask."""
+    text, shape, kind = rng.choice(GIVEN)
+    if 'decode' in spec.get('emit', []) and ('Nk' in shape or 'Nq' in shape): text, shape, kind = 'j < {a}[b]', ['B'], 'int'
+    name = 'u%d' % len(spec.get('arrays', {}))
+    spec.setdefault('arrays', {})[name] = {'shape': shape, 'type': kind}
+    condition = {'expr': text.format(a=name)}
+    if 'mask' not in spec: spec['mask'] = condition
+    else: spec['mask'] = rng.choice([{'all': [spec['mask'], condition]}, {'all': [condition, spec['mask']]},
+                                     {'all': [spec['mask'], {'any': [condition, {'expr': 'j % 2 == 0'}]}]}])
+
+
 def arrays(rng, spec):
     """Lets a softmax or custom weight read elements of arrays."""
     kind, options = next(iter(spec['similarity'].items())) if isinstance(spec['similarity'], dict) else ('', None)
     if spec['similarity'] == 'softmax': kind, options = 'softmax', {}
     if kind not in ('softmax', 'custom'): return
     spec['arrays'], grows = {}, 'decode' in spec.get('emit', [])
+    at = rng.choice(['c0[b][j]', 'c0[b][i]', 'c0[h][j]']) if not grows and 'project' not in spec else 'c0[b]'
+    shape = {'c0[h][j]': ['H', 'Nk'], 'c0[b]': ['B']}.get(at, ['B', 'Nk'])
+    spec['arrays'] |= some(rng, 0.4, c0=lambda: {'shape': shape, 'type': pick(rng, 'int', 'bool')})
     for n in range(rng.choice([1, 1, 2, 3])):
         name, size = 'a%d' % n, str(rng.choice([1, 2, 7, 16, 33]))
         text, shape = rng.choice(ELEMENTS)
         if 'Nk' in shape and (grows or 'project' in spec): text, shape = '{a}[h]', ['H']
         if 'project' in spec and re.search(r'\b[ij]\b', text): text, shape = '{a}', []
         element = text.format(a=name, n=size)
+        if 'c0' in spec['arrays'] and shape and shape[-1] == '{n}' and rng.random() < 0.7:
+            element = re.sub(r'\[[^[]*\]$', '[%s %s]' % (at, rng.choice(['', '% 5', '* 1000000007', '- j', '* (i % 3)'])), element)
+        elif 'c0' in spec['arrays'] and rng.random() < 0.3: element = '(%s %% 2 ? %s : 0.5)' % (at, element)
         shape = [int(x) if isinstance(x, str) and x.isdigit() else x for x in (
             x.format(n=size) if isinstance(x, str) else x for x in shape)]
         spec['arrays'][name] = {'shape': shape} | some(rng, 0.3, learned=lambda: True,
@@ -219,6 +245,7 @@ def draw_spec(rng, numbers):
         options = spec['similarity']['polysketch']
         options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only their signs, which have no gradient
     if rng.random() < 0.3: arrays(rng, spec)
+    if not project and rng.random() < 0.2: given(rng, spec)
     if rng.random() < 0.3: spec['schedule'] = knobs(rng)
     elif rng.random() < 0.15:
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))

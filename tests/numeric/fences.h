@@ -83,6 +83,7 @@ static void store(void *data, size_t at, double x, enum attn_dtype dtype)
     case ATTN_F16: ((uint16_t *)data)[at] = attn_f16(x); break;
     case ATTN_F64: ((double *)data)[at] = x; break;
     case ATTN_I32: ((int32_t *)data)[at] = (int32_t)x; break;
+    case ATTN_U8: ((uint8_t *)data)[at] = x > 0; break;
     }
 }
 

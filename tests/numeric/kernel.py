@@ -180,7 +180,7 @@ class Kernel:
             name = param.name.decode()
             if name not in P:
                 continue
-            keep[name] = np.ascontiguousarray(P[name], {3: np.float64, 4: np.int32}.get(param.dtype, np.float32))
+            keep[name] = np.ascontiguousarray(P[name], {3: np.float64, 4: np.int32, 5: np.uint8}.get(param.dtype, np.float32))
             ctypes.c_void_p.from_buffer(params, param.offset).value = keep[name].ctypes.data
 
     def as_stored(self, x):

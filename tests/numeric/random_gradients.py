@@ -120,7 +120,7 @@ class Function:
         """Calls a function of the kernel with a workspace of the required size."""
         params, keep = (ctypes.c_char * max(1, self.kernel.about.params_bytes))(), []
         for word, offset in self.params:
-            keep.append(np.ascontiguousarray(arrays[word], np.int32 if arrays[word].dtype.kind == 'i' else np.float64))
+            keep.append(np.ascontiguousarray(arrays[word], np.float64 if arrays[word].dtype.kind == 'f' else arrays[word].dtype))
             ctypes.c_void_p.from_buffer(params, offset).value = keep[-1].ctypes.data
         of_backward = 'backward_' if name == 'backward' else ''
         problem.workspace_bytes = self.sizes[of_backward + 'workspace'](ctypes.byref(problem))

@@ -21,6 +21,7 @@ void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
         case ATTN_F16: ((uint16_t *)(void *)data)[k] = attn_f16(t->data[k]); break;
         case ATTN_F64: ((double *)(void *)data)[k] = t->data[k]; break;
         case ATTN_I32: ((int32_t *)(void *)data)[k] = (int32_t)t->data[k]; break;
+        case ATTN_U8: data[k] = t->data[k] > 0; break;
         }
     }
     return data;
@@ -33,7 +34,8 @@ double check_result_at(const void *result, int64_t k, enum attn_dtype dtype)
     case ATTN_BF16: return attn_bf16_value(((const uint16_t *)result)[k]);
     case ATTN_F16: return attn_f16_value(((const uint16_t *)result)[k]);
     case ATTN_F64: return ((const double *)result)[k];
-    case ATTN_I32: break;
+    case ATTN_I32:
+    case ATTN_U8: break;
     }
     return NAN;
 }

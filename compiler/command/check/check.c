@@ -57,6 +57,16 @@ static void fill_bounds(double *data, int64_t n, const struct kernel_array *a, i
     }
 }
 
+/* Fills an array of truth values. Runs of them are true, others false, others mixed. */
+static void fill_flags(double *data, int64_t n, uint64_t *state)
+{
+    for (int64_t x = 0; x < n;) {
+        const double kind = check_uniform(state);
+        const int64_t end = x + 1 + (int64_t)(100 * check_uniform(state));
+        for (; x < n && x < end; x++) data[x] = kind < 0.4 ? 1 : kind < 0.6 ? 0 : check_uniform(state) < 0.5;
+    }
+}
+
 /* Sets the values of a sample, `count` elements, that are the first elements of its keys. */
 static void take_values(struct sample *s, int64_t count, const struct value *v, const struct module *m,
                         struct arena *arena)
@@ -93,7 +103,9 @@ static void fill(struct sample *s, const struct unit *p, const struct problem_si
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
             data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->dtype : DTYPE_F32);
         }
-        if (array->dtype == DTYPE_I32 && !array_has_size(array, ARRAY_SIZE_N_K))
+        if (array->dtype == DTYPE_U8)
+            fill_flags(data, n, state);
+        else if (array->dtype == DTYPE_I32 && !array->compared)
             fill_bounds(data, n, array, size->n_k, state);
         else if (array->dtype == DTYPE_I32)
             fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size),
@@ -141,7 +153,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
         for (int t = 0; t < s->tensors; t++) {
             in[t] = s->tensor[t];
             bool values = strcmp(in[t].name, "v") == 0;
-            if (values != (try == 0) || s->array[t]->dtype == DTYPE_I32) continue;
+            if (values != (try == 0) || dtype_is_integer(s->array[t]->dtype)) continue;
             in[t].data = arena_alloc(arena, (size_t)s->count[t] * sizeof *in[t].data);
             for (int64_t k = 0; k < s->count[t]; k++) {
                 double x = s->tensor[t].data[k];

@@ -25,7 +25,8 @@ double check_as_stored(double x, enum dtype dtype)
     case DTYPE_F16: return attn_f16_value(attn_f16(x));
     case DTYPE_F32:
     case DTYPE_F64:
-    case DTYPE_I32: break;
+    case DTYPE_I32:
+    case DTYPE_U8: break;
     }
     return (double)(float)x;
 }

@@ -187,7 +187,7 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
     uint64_t noise = *state;
     for (int try = 0; try < NUDGES && !wrong; try++) {
         for (int t = 0; t < s->tensors + 2; t++) {
-            if (t == s->tensors || (t < s->tensors && s->array[t]->dtype == DTYPE_I32)) continue;
+            if (t == s->tensors || (t < s->tensors && dtype_is_integer(s->array[t]->dtype))) continue;
             const double *from = t < s->tensors ? s->tensor[t].data : out->dout;
             const int64_t n = t < s->tensors ? s->count[t] : s->out.elements;
             x->tensor[t].data = arena_alloc(arena, (size_t)n * sizeof(double));

@@ -69,7 +69,8 @@ double check_lost(const struct sample *s, enum dtype dtype, const struct problem
 {
     double largest = 1;
     for (int t = 0; t < s->tensors; t++)
-        if (s->array[t]->dtype != DTYPE_I32) largest = fmax(largest, check_largest(s->tensor[t].data, s->count[t]));
+        if (!dtype_is_integer(s->array[t]->dtype))
+            largest = fmax(largest, check_largest(s->tensor[t].data, s->count[t]));
     return (dtype == DTYPE_F64 ? DBL_MIN : (double)FLT_MIN) * largest * (double)(size->n_q + size->n_k);
 }
 

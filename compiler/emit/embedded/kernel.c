@@ -206,12 +206,70 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     }
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
+#if DECLARED
+/* The minimum and maximum over the same positions of the rows first … end - 1, of n ids each. */
+INLINE struct ids ids_of_rows(const int32_t *id, int64_t n, int64_t first, int64_t end, int64_t from, int64_t to)
+{
+    struct ids all = {INT32_MAX, INT32_MIN};
+    for (int64_t row = first; row < end; row++) {
+        const struct ids one = ids_of(id + row * n, from, to);
+        all = (struct ids){min(all.min, one.min), max(all.max, one.max)};
+    }
+    return all;
+}
+#endif
 /* Returns the id at position x of n. A position before 0 has the id INT64_MIN. A position after the last has the last
    id; lanes with such positions are not used. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
 {
     x = min(x, n - 1);
     return x < 0 ? INT64_MIN : id[x];
+}
+
+#endif
+#if FLAGS
+#if !INTEGERS
+/* The minimum and maximum of truth values, as integers. */
+struct ids {
+    int64_t min, max;
+};
+#endif
+typedef uint8_t flags __attribute__((vector_size(32)));
+/* Whether all and whether any of the flags from <= x < to are true in the rows first … end - 1, of n flags each. */
+INLINE struct ids flags_of_rows(const uint8_t *flag, int64_t n, int64_t first, int64_t end, int64_t from, int64_t to)
+{
+    flags some = {0}, zeros = {0};
+    for (int64_t row = first; row < end; row++) {
+        const uint8_t *const of = flag + row * n;
+        int64_t x = max(from, 0);
+        for (; x + (int64_t)sizeof some <= to; x += (int64_t)sizeof some) {
+            flags part;
+            __builtin_memcpy(&part, of + x, sizeof part);
+            some |= part;
+            zeros |= (flags)(part == 0);
+        }
+        for (; x < to; x++) {
+            some[0] |= of[x];
+            zeros[0] |= !of[x];
+        }
+    }
+    uint64_t words[2][sizeof some / sizeof(uint64_t)], any = 0, not_all = 0;
+    __builtin_memcpy(words[0], &some, sizeof some);
+    __builtin_memcpy(words[1], &zeros, sizeof zeros);
+    for (size_t k = 0; k < sizeof some / sizeof(uint64_t); k++) {
+        any |= words[0][k];
+        not_all |= words[1][k];
+    }
+    return (struct ids){!not_all, any != 0};
+}
+INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
+{
+    return flags_of_rows(flag, 0, 0, 1, from, to);
+}
+/* Returns the flag at position x of n, or the one at the nearest end. */
+INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
+{
+    return flag[max(min(x, n - 1), 0)];
 }
 
 #endif

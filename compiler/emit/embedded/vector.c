@@ -580,6 +580,20 @@ TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
     store_T(sum, new);
 }
 
+typedef int8_t flags_T __attribute__((vector_size(LANES)));
+/* Returns the lanes whose flag is not 0. The flag of lane k is flag[k * step]; lanes from `count` on are not read. */
+TARGET INLINE mask_T flags_of_lanes_T(const uint8_t *flag, int64_t step, int64_t count)
+{
+    flags_T lanes = {0};
+    if (step == 1 && count >= LANES)
+        __builtin_memcpy(&lanes, flag, sizeof lanes);
+    else if (count >= LANES)
+        UNROLL for (int lane = 0; lane < LANES; lane++) lanes[lane] = (int8_t)flag[lane * step];
+    else
+        for (int lane = 0; lane < count; lane++) lanes[lane] = (int8_t)flag[lane * step];
+    return __builtin_convertvector(lanes != 0, mask_T);
+}
+
 #if BF16_PRODUCTS
 /* A pair of bf16 has 32 bits, with the first element in the lower half. AVX512-BF16 has instructions that multiply
    pairs, and that round floats to pairs. */

@@ -250,7 +250,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
     a.within = v->within;
     if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = x->m->dtype;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
-    if (v->integers) a.dtype = DTYPE_I32;
+    if (v->integers) a.dtype = v->bytes ? DTYPE_U8 : DTYPE_I32;
     for (int k = 0; k < x->l->arrays; k++) /* the loops of another group of outputs may have made the array */
         if (x->l->array[k].kind == kind && strcmp(x->l->array[k].name, v->name) == 0) {
             x->lowered[number].array = k;

@@ -8,7 +8,8 @@
 static bool id_region(struct separation *x, const struct expr *where)
 {
     const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
-    if (where->op != EXPR_EQ || a->op != EXPR_ID || b->op != EXPR_ID || a->name != b->name || a->arg[0] != b->arg[0])
+    if (where->op != EXPR_EQ || a->op != EXPR_ID || b->op != EXPR_ID || a->name != b->name || a->arg[0] != b->arg[0] ||
+        !graph_numbers_keys(x->g, &x->g->value[graph_find(x->g, a->name)]))
         return false;
     const struct expr *of_query = b->arg[1] == key ? a : b, *of_key = b->arg[1] == key ? b : a;
     if (of_key->arg[1] != key || (x->id[KEY] && (x->id[KEY] != of_key || x->id[QUERY] != of_query))) return false;
@@ -31,6 +32,8 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
         return separate_not_ahead(x, last->arg[0], query) || separate_not_ahead(x, last->arg[1], query);
     if (last->op == EXPR_MAX)
         return separate_not_ahead(x, last->arg[0], query) && separate_not_ahead(x, last->arg[1], query);
+    if (query->op == EXPR_MAX) /* a position that is limited to the indices of an array */
+        return separate_not_ahead(x, last, query->arg[0]) || separate_not_ahead(x, last, query->arg[1]);
     return known_difference(x->m, query, last, &distance) && distance >= 0;
 }
 

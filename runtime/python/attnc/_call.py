@@ -16,9 +16,10 @@ import warnings
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 _OTHER_NAMES = {"f32": ("float32",), "f64": ("float64",), "f16": ("float16",),
-                "bf16": ("bfloat16", "uint16"), "i32": ("int32",)}
-_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4}
-_DTYPES = ("f32", "bf16", "f16", "f64", "i32")  # enum attn_dtype
+                "bf16": ("bfloat16", "uint16"), "i32": ("int32",), "u8": ("bool", "uint8")}
+_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4, "bool": 1, "uint8": 1}
+_INTEGERS = ("i32", "u8")
+_DTYPES = ("f32", "bf16", "f16", "f64", "i32", "u8")  # enum attn_dtype
 
 _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt.h
     -1: (ValueError, "a size or stride of the problem is negative or too small, or heads is not a multiple of "
@@ -243,7 +244,8 @@ class _Array:
         else:
             tensor = _Tensor.from_address(address)
         kinds = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
-        self.dtype = kinds.get(tensor.code, "dtype code %d, " % tensor.code) + str(tensor.bits)
+        self.dtype = kinds.get(tensor.code, "dtype code %d, " % tensor.code) + (
+            "" if tensor.code == 6 and tensor.bits == 8 else str(tensor.bits))
         if tensor.lanes != 1:
             self.dtype += "x%d" % tensor.lanes
         self.address = (tensor.data or 0) + tensor.byte_offset
@@ -460,7 +462,7 @@ class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed"
     def has_rows(self) -> bool:
         """Whether the parameter has numbers for each key or each query. extend() of a state takes such rows for the new
         tokens."""
-        return bool(self.dtype != "i32" and ("n_k" in self.shape or "n_q" in self.shape))
+        return bool(self.dtype not in _INTEGERS and ("n_k" in self.shape or "n_q" in self.shape))
 
 
 def _word(name: str) -> str:
@@ -482,7 +484,7 @@ class Binding:
         self.name, self.version, self.dtype = name, version, dtype
         self.head_dim, self.value_dim, self.remedy = head_dim, value_dim, remedy
         self.parameters = tuple(Parameter(*p) for p in parameters)
-        self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype != "i32")
+        self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype not in _INTEGERS)
         self.values_are_keys = values_are_keys
         of_parameters = ["d" + _word(p.name) for p in self.learned]
         self.gradients = ["dq", "dk", "dv", *of_parameters]  # of the operators for PyTorch, which always take v

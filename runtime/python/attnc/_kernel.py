@@ -499,9 +499,16 @@ def _sole_subscripts(text: str, name: str) -> tuple[str, ...]:
     return tuple(words[0] if len(set(words)) == 1 else "" for words in zip(*found))
 
 
-def _declared(text: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[tuple[str, tuple[int | str, ...]], ...]:
-    """The shapes of arrays as a spec declares them. An axis whose subscript is always b, h, g, j or row has the size of
-    that name, so that one kernel serves all problems; any other axis has its number of elements."""
+_Declared = tuple[str, tuple["int | str", ...], str]  # the name, shape and type of an array in a spec
+
+
+def _type_of(dtype: str) -> str:
+    return "bool" if dtype in ("bool", "uint8") else "int" if dtype.startswith("int") else "real"
+
+
+def _declared(text: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
+    """Arrays as a spec declares them. An axis whose subscript is always b, h, g, j or row has the size of that name, so
+    that one kernel serves all problems; any other axis has its number of elements."""
     names = {"b": ("B", q.shape[0]), "h": ("H", q.shape[1]), "g": ("G", k.shape[1]), "j": ("Nk", k.shape[2]),
              "row": ("Nq", q.shape[2])}
     made = []
@@ -511,14 +518,14 @@ def _declared(text: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[tup
             symbol, size = names.get(word, ("", 0))
             if symbol and size == shape[axis] and symbol not in shape:
                 shape[axis] = symbol
-        made.append((name, tuple(shape)))
+        made.append((name, tuple(shape), _type_of(str(array.dtype).removeprefix("torch."))))
     return tuple(made)
 
 
 def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None,
-                dropout: float, arrays: tuple[tuple[str, tuple[int | str, ...]], ...], head_dim: int, value_dim: int,
+                dropout: float, arrays: tuple[_Declared, ...], head_dim: int, value_dim: int,
                 dtype: str) -> Kernel:
-    """The kernel for these arguments of attention(); `arrays`: names and shapes."""
+    """The kernel for these arguments of attention(); `arrays`: names, shapes and types."""
     key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype)
     made = _formulas.get(key)
     if made is None:
@@ -533,7 +540,7 @@ def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any
         if algorithm is not None:
             spec["algorithm"] = algorithm
         if arrays:
-            spec["arrays"] = {name: {"shape": list(shape)} for name, shape in arrays}
+            spec["arrays"] = {name: {"shape": list(shape), "type": kind} for name, shape, kind in arrays}
         if dropout:
             spec["dropout"] = dropout
         # users of Python may expect 1/8 = 0.125, but formulas are C, where 1/8 = 0: the option makes it an error
@@ -562,8 +569,9 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         ("causal"), or a dictionary like its YAML ({"window": {"left": 255}})
     normalize: "sum" (the default), "none", or {"sum_plus": c}
     algorithm: "auto", "quadratic" or "linear"
-    arrays: arrays that `weight` or `score` reads, by name, float32 (float64 with float64 q): score="s + table[h][i - j +
-        127]", arrays={"table": table}. A subscript beyond an end reads the element at that end. PyTorch computes
+    arrays: arrays that `weight`, `score` or `mask` reads, by name: score="s + table[h][i - j + 127]", arrays={"table":
+        table}; mask="seen[b][row][j]", arrays={"seen": seen}. Numbers are float32 (float64 with float64 q), integers
+        int32, and a given mask bool. A subscript beyond an end reads the element at that end. PyTorch computes
         gradients with respect to them. Another number of elements along an axis compiles another kernel, unless the
         subscript is always h, j, b, g or row
     dropout: the probability that a weight is dropped; the others are divided by 1 - dropout. It needs a seed: the same
@@ -591,7 +599,7 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
     for name, array in given.items():
         if not hasattr(array, "shape"):
             raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array")
-    declared = _declared(weight or score or "", given, *inputs[:2])
+    declared = _declared(f"{weight or score or ''} {mask or ''}", given, *inputs[:2])
     # torch.compile has a symbol for the default of a number; the literal 0.0 is a constant for it
     formula = (weight, score, mask, normalize, algorithm, dropout if dropout else 0.0, declared,
                int(inputs[0].shape[3]), int(inputs[2].shape[3]), _FLOATS[dtype])

@@ -19,11 +19,11 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._call import size_of
+from ._call import _INTEGERS, size_of
 from ._compiler import CompilerError
 from ._kernel import Kernel
 
-_DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
+_DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "u8": "bool"}
 _TARGET = "attnc_call"
 
 
@@ -147,7 +147,7 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
         saved = _array((size,), "float64" if kernel.dtype == "f64" else "float32")
         return _foreign(kernel, kernel._gradient_library(), (out_of(q), saved), *arrays)
 
-    learned = [number for number, p in enumerate(kernel.parameters) if p.from_seed is None and p.dtype != "i32"]
+    learned = [number for number, p in enumerate(kernel.parameters) if p.from_seed is None and p.dtype not in _INTEGERS]
 
     def backward(*arrays: Any) -> Any:
         like = [*arrays[:3], *(arrays[3 + number] for number in learned)]

@@ -10,14 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ._call import Saved, _has_tangent, key_of_tensors
+from ._call import _INTEGERS, Saved, _has_tangent, key_of_tensors
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
 __all__ = ["Attention", "MultiheadAttention", "Replacement", "replace"]
 
-_DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
-_WORDS = {dtype: word for word, dtype in _DTYPES.items() if word != "i32"}
+_DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
+           "i32": torch.int32, "u8": torch.bool}
+_WORDS = {dtype: word for word, dtype in _DTYPES.items() if word not in _INTEGERS}
 
 # ---- kernels named by a text, which an operator can take and a compiled graph can store
 
@@ -112,7 +113,7 @@ def _(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, s
 
 
 def _is_learned(p: Any) -> bool:
-    return p.from_seed is None and p.dtype != "i32"
+    return p.from_seed is None and p.dtype not in _INTEGERS
 
 
 def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Tensor, Tensor]) -> None:
@@ -427,7 +428,7 @@ class Attention(nn.Module):
         for p in self.kernel.parameters:
             owned = p.from_seed is not None or p.initial is not None
             value = getattr(self, p.keyword) if owned else arrays.get(p.keyword)
-            if p.dtype != "i32" and isinstance(value, Tensor):
+            if p.dtype not in _INTEGERS and isinstance(value, Tensor):
                 arrays[p.keyword] = value.to(torch.float64 if word == "f64" else torch.float32)
         kernel = self.kernel if self.training else self._undropped
         seed = int(torch.randint(1, 2**63 - 1, (), device="cpu")) if kernel.dropout else None
