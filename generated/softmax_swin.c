@@ -1271,6 +1271,8 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
     float *const table_at = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
+    float *const subscript = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
+    float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_2 = 0; table_2 < 13; table_2++) {
@@ -1355,32 +1357,43 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* row_sum += select(max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) == table_3,
-                       select(max(min((((i + (n_k - n_q)) / 7) - ... */
+                    /* subscript = max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) */
                     const int64_t t_6 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
-                        const ints_v4 t_8 = t_7 % 7;
-                        const ints_v4 t_9 = t_7 / 7;
+                        const ints_v4 t_7 = ((i0 + i + lane_v4) + t_6) % 7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(subscript + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) % 7)) + 6) <
+                                12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_v4){0}))) > 0) & (((((t_7 - ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) +
+                                6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_7 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7))
+                                + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
+                        }
+                    }
+                    /* subscript_2 = max(min((((i + (n_k - n_q)) / 7) - (j / 7)) + 6, 12), 0) */
+                    const int64_t t_8 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_9 = ((i0 + i + lane_v4) + t_8) / 7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) / 7)) + 6)
+                                < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                (ints_v4){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) +
+                                6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_9 -
+                                ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7))
+                                + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
+                        }
+                    }
+                    /* row_sum += select(subscript == table_3, select(subscript_2 == table_2, score_2 * score, 0.0f),
+                       0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         for (int64_t table_2 = 0; table_2 < 13; table_2++)
                             for (int64_t table_3 = 0; table_3 < 13; table_3++) {
                                 vec_v4 row_sum_in = (vec_v4){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_v4(__builtin_convertvector(((((((((t_8 - ((j0 + j) % 7)) + 6) <
-                                        12) & ((t_8 - ((j0 + j) % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) &
-                                        (12 - (ints_v4){0}))) > 0) & (((((t_8 - ((j0 + j) % 7)) + 6) < 12) & ((t_8 -
-                                        ((j0 + j) % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                        (ints_v4){0})))) | (~((((((t_8 - ((j0 + j) % 7)) + 6) < 12) & ((t_8 - ((j0 + j)
-                                        % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0}))) > 0)
-                                        & (0 - (ints_v4){0}))) == table_3, mask_v4),
-                                        pick_v4(__builtin_convertvector(((((((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9
-                                        - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                        (ints_v4){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j)
-                                        / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0})))) |
-                                        (~((((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) |
-                                        (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 -
-                                        (ints_v4){0}))) == table_2, mask_v4), load_v4(score_2 + j * 64 + i) *
-                                        load_v4(score + j * 64 + i), splat_v4(0.0f)), splat_v4(0.0f));
+                                    row_sum_in += pick_v4(load_v4(subscript + j * 64 + i) == (float)table_3,
+                                        pick_v4(load_v4(subscript_2 + j * 64 + i) == (float)table_2,
+                                        load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i), splat_v4(0.0f)),
+                                        splat_v4(0.0f));
                                 }
                                 add_v4(row_sum + table_2 * 832 + table_3 * 64 + i,
                                     row_sum_compensation + table_2 * 832 + table_3 * 64 + i, row_sum_in, splat_v4(1));
@@ -2726,6 +2739,8 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
     float *const table_at = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
+    float *const subscript = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
+    float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_2 = 0; table_2 < 13; table_2++) {
@@ -2812,32 +2827,43 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* row_sum += select(max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) == table_3,
-                       select(max(min((((i + (n_k - n_q)) / 7) - ... */
+                    /* subscript = max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) */
                     const int64_t t_6 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
-                        const ints_v3 t_8 = t_7 % 7;
-                        const ints_v3 t_9 = t_7 / 7;
+                        const ints_v3 t_7 = ((i0 + i + lane_v3) + t_6) % 7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(subscript + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) % 7)) + 6) <
+                                12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_v3){0}))) > 0) & (((((t_7 - ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) +
+                                6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_7 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7))
+                                + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
+                        }
+                    }
+                    /* subscript_2 = max(min((((i + (n_k - n_q)) / 7) - (j / 7)) + 6, 12), 0) */
+                    const int64_t t_8 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_9 = ((i0 + i + lane_v3) + t_8) / 7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) / 7)) + 6)
+                                < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                (ints_v3){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) +
+                                6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_9 -
+                                ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7))
+                                + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
+                        }
+                    }
+                    /* row_sum += select(subscript == table_3, select(subscript_2 == table_2, score_2 * score, 0.0f),
+                       0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         for (int64_t table_2 = 0; table_2 < 13; table_2++)
                             for (int64_t table_3 = 0; table_3 < 13; table_3++) {
                                 vec_v3 row_sum_in = (vec_v3){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_v3(__builtin_convertvector(((((((((t_8 - ((j0 + j) % 7)) + 6) <
-                                        12) & ((t_8 - ((j0 + j) % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) &
-                                        (12 - (ints_v3){0}))) > 0) & (((((t_8 - ((j0 + j) % 7)) + 6) < 12) & ((t_8 -
-                                        ((j0 + j) % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                        (ints_v3){0})))) | (~((((((t_8 - ((j0 + j) % 7)) + 6) < 12) & ((t_8 - ((j0 + j)
-                                        % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0}))) > 0)
-                                        & (0 - (ints_v3){0}))) == table_3, mask_v3),
-                                        pick_v3(__builtin_convertvector(((((((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9
-                                        - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                        (ints_v3){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j)
-                                        / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0})))) |
-                                        (~((((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) |
-                                        (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 -
-                                        (ints_v3){0}))) == table_2, mask_v3), load_v3(score_2 + j * 64 + i) *
-                                        load_v3(score + j * 64 + i), splat_v3(0.0f)), splat_v3(0.0f));
+                                    row_sum_in += pick_v3(load_v3(subscript + j * 64 + i) == (float)table_3,
+                                        pick_v3(load_v3(subscript_2 + j * 64 + i) == (float)table_2,
+                                        load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i), splat_v3(0.0f)),
+                                        splat_v3(0.0f));
                                 }
                                 add_v3(row_sum + table_2 * 832 + table_3 * 64 + i,
                                     row_sum_compensation + table_2 * 832 + table_3 * 64 + i, row_sum_in, splat_v3(1));
@@ -4170,6 +4196,8 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
     float *const table_at = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
+    float *const subscript = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
+    float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_2 = 0; table_2 < 13; table_2++) {
@@ -4256,32 +4284,43 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* row_sum += select(max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) == table_3,
-                       select(max(min((((i + (n_k - n_q)) / 7) - ... */
+                    /* subscript = max(min((((i + (n_k - n_q)) % 7) - (j % 7)) + 6, 12), 0) */
                     const int64_t t_6 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_7 = (i0 + i + lane_any) + t_6;
-                        const ints_any t_8 = t_7 % 7;
-                        const ints_any t_9 = t_7 / 7;
+                        const ints_any t_7 = ((i0 + i + lane_any) + t_6) % 7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(subscript + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) % 7)) + 6)
+                                < 12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_any){0}))) > 0) & (((((t_7 - ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7))
+                                + 6)) | (~(((t_7 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_7 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_7 - ((j0 + j) % 7)) + 6)) | (~(((t_7 - ((j0 + j) % 7))
+                                + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
+                        }
+                    }
+                    /* subscript_2 = max(min((((i + (n_k - n_q)) / 7) - (j / 7)) + 6, 12), 0) */
+                    const int64_t t_8 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_9 = ((i0 + i + lane_any) + t_8) / 7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) / 7)) +
+                                6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                (ints_any){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7))
+                                + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_9 -
+                                ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7))
+                                + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
+                        }
+                    }
+                    /* row_sum += select(subscript == table_3, select(subscript_2 == table_2, score_2 * score, 0.0f),
+                       0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         for (int64_t table_2 = 0; table_2 < 13; table_2++)
                             for (int64_t table_3 = 0; table_3 < 13; table_3++) {
                                 vec_any row_sum_in = (vec_any){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_any(__builtin_convertvector(((((((((t_8 - ((j0 + j) % 7)) + 6) <
-                                        12) & ((t_8 - ((j0 + j) % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) &
-                                        (12 - (ints_any){0}))) > 0) & (((((t_8 - ((j0 + j) % 7)) + 6) < 12) & ((t_8 -
-                                        ((j0 + j) % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                        (ints_any){0})))) | (~((((((t_8 - ((j0 + j) % 7)) + 6) < 12) & ((t_8 - ((j0 + j)
-                                        % 7)) + 6)) | (~(((t_8 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0}))) >
-                                        0) & (0 - (ints_any){0}))) == table_3, mask_any),
-                                        pick_any(__builtin_convertvector(((((((((t_9 - ((j0 + j) / 7)) + 6) < 12) &
-                                        ((t_9 - ((j0 + j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                        (ints_any){0}))) > 0) & (((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 +
-                                        j) / 7)) + 6)) | (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0}))))
-                                        | (~((((((t_9 - ((j0 + j) / 7)) + 6) < 12) & ((t_9 - ((j0 + j) / 7)) + 6)) |
-                                        (~(((t_9 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 -
-                                        (ints_any){0}))) == table_2, mask_any), load_any(score_2 + j * 64 + i) *
-                                        load_any(score + j * 64 + i), splat_any(0.0f)), splat_any(0.0f));
+                                    row_sum_in += pick_any(load_any(subscript + j * 64 + i) == (float)table_3,
+                                        pick_any(load_any(subscript_2 + j * 64 + i) == (float)table_2,
+                                        load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i), splat_any(0.0f)),
+                                        splat_any(0.0f));
                                 }
                                 add_any(row_sum + table_2 * 832 + table_3 * 64 + i,
                                     row_sum_compensation + table_2 * 832 + table_3 * 64 + i, row_sum_in, splat_any(1));

@@ -1294,6 +1294,7 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
     float *const table_at = (float *)(void *)(work + 193280); /* [difference_224: 224] */
+    float *const subscript = (float *)(void *)(work + 73728); /* [difference_224: 224] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_2 = 0; table_2 < 32; table_2 += 16) {
@@ -1380,53 +1381,52 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* row_sum += select(max(min(select(((i + (n_k - n_q)) + 1) <= j, 16,
-                       0) + select((((i + (n_k - n_q)) + -7) <= j) && (j <= ((i + (n ... */
-                    const int64_t t_6 = n_k - n_q;
+                    /* subscript = max(min(select((((difference_224 + (lo() - hi())) + (n_k - n_q)) + 2) <= 0, 16,
+                       0) + select(((((difference_224 + (lo ... */
+                    const int64_t t_6 = i0 - j1;
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
+                        const ints_v4 t_8 = ((difference_224 + lane_v4) + t_6) + t_7;
+                        const ints_v4 t_9 = ((t_8 + 1) ^ ((t_8 + 1) >> 63)) - ((t_8 + 1) >> 63);
+                        wide_v4 t_10 = __builtin_convertvector(t_9, wide_v4) * 0.125;
+                        for (int lane = 0; lane < 16; lane++) t_10[lane] = log(t_10[lane]);
+                        wide_v4 t_11 = (double)8 + ((t_10 / 2.772588722239781) * 8.0);
+                        for (int lane = 0; lane < 16; lane++) t_11[lane] = (t_11[lane] < (double)15 || t_11[lane] !=
+                            t_11[lane] ? t_11[lane] : (double)15);
+                        const wide_v4 real12 = t_11;
+                        ints_v4 whole12 = {0};
+                        truncate_v4(&whole12, &real12);
+                        store_v4(subscript + difference_224, __builtin_convertvector(((((((((((t_8 + 2) <= 0) & (16 -
+                            (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_8 + (-6)) <= 0) & (0 <=
+                            (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
+                            (((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0}))) +
+                            (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
+                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0
+                            - (ints_v4){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v4){0}))) > 0) & ((((((((t_8 + 2) <=
+                            0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) <
+                            31) & (((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0})))
+                            + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
+                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0
+                            - (ints_v4){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v4){0})))) | (~(((((((((t_8 + 2) <=
+                            0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) <
+                            31) & (((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v4){0})))
+                            + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
+                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_8 + 2) <= 0) & (0
+                            - (ints_v4){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v4){0}))) > 0) & (0 -
+                            (ints_v4){0})), vec_v4));
+                    }
+                    /* row_sum += select(subscript == table_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
-                        const ints_v4 t_8 = t_7 + 1;
-                        const ints_v4 t_9 = t_7 + (-7);
-                        const ints_v4 t_10 = t_7 + 7;
                         for (int64_t table_2 = 0; table_2 < 32; table_2++) {
                             vec_v4 row_sum_in = (vec_v4){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                const ints_v4 t_11 = ((t_7 - (j0 + j)) ^ ((t_7 - (j0 + j)) >> 63)) - ((t_7 - (j0 + j))
-                                    >> 63);
-                                wide_v4 t_12 = __builtin_convertvector(t_11, wide_v4) * 0.125;
-                                for (int lane = 0; lane < 16; lane++) t_12[lane] = log(t_12[lane]);
-                                wide_v4 t_13 = (double)8 + ((t_12 / 2.772588722239781) * 8.0);
-                                for (int lane = 0; lane < 16; lane++) t_13[lane] = (t_13[lane] < (double)15 ||
-                                    t_13[lane] != t_13[lane] ? t_13[lane] : (double)15);
-                                const wide_v4 real14 = t_13;
-                                ints_v4 whole14 = {0};
-                                truncate_v4(&whole14, &real14);
-                                row_sum_in += pick_v4(__builtin_convertvector(((((((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_v4){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 + j)) &
-                                    ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_v4){0})) | (~(t_8 <= (j0 + j))
-                                    & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_v4){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 +
-                                    j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_v4){0}))) > 0) & (((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_v4){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 + j)) &
-                                    ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_v4){0})) | (~(t_8 <= (j0 + j))
-                                    & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_v4){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 +
-                                    j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_v4){0})))) | (~((((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_v4){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 + j)) &
-                                    ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_v4){0})) | (~(t_8 <= (j0 + j))
-                                    & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_v4){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v4){0}))) + ((((t_9 <= (j0 +
-                                    j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0}))) == table_2,
-                                    mask_v4), load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i),
+                                row_sum_in += pick_v4(load_v4(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
+                                    (float)table_2, load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i),
                                     splat_v4(0.0f));
                             }
                             add_v4(row_sum + table_2 * 64 + i, row_sum_compensation + table_2 * 64 + i, row_sum_in,
@@ -2784,6 +2784,7 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
     float *const table_at = (float *)(void *)(work + 193280); /* [difference_216: 216] */
+    float *const subscript = (float *)(void *)(work + 73728); /* [difference_216: 216] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_2 = 0; table_2 < 32; table_2 += 8) {
@@ -2870,53 +2871,52 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* row_sum += select(max(min(select(((i + (n_k - n_q)) + 1) <= j, 16,
-                       0) + select((((i + (n_k - n_q)) + -7) <= j) && (j <= ((i + (n ... */
-                    const int64_t t_6 = n_k - n_q;
+                    /* subscript = max(min(select((((difference_216 + (lo() - hi())) + (n_k - n_q)) + 2) <= 0, 16,
+                       0) + select(((((difference_216 + (lo ... */
+                    const int64_t t_6 = i0 - j1;
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
+                        const ints_v3 t_8 = ((difference_216 + lane_v3) + t_6) + t_7;
+                        const ints_v3 t_9 = ((t_8 + 1) ^ ((t_8 + 1) >> 63)) - ((t_8 + 1) >> 63);
+                        wide_v3 t_10 = __builtin_convertvector(t_9, wide_v3) * 0.125;
+                        for (int lane = 0; lane < 8; lane++) t_10[lane] = log(t_10[lane]);
+                        wide_v3 t_11 = (double)8 + ((t_10 / 2.772588722239781) * 8.0);
+                        for (int lane = 0; lane < 8; lane++) t_11[lane] = (t_11[lane] < (double)15 || t_11[lane] !=
+                            t_11[lane] ? t_11[lane] : (double)15);
+                        const wide_v3 real12 = t_11;
+                        ints_v3 whole12 = {0};
+                        truncate_v3(&whole12, &real12);
+                        store_v3(subscript + difference_216, __builtin_convertvector(((((((((((t_8 + 2) <= 0) & (16 -
+                            (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_8 + (-6)) <= 0) & (0 <=
+                            (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
+                            (((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0}))) +
+                            (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
+                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0
+                            - (ints_v3){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v3){0}))) > 0) & ((((((((t_8 + 2) <=
+                            0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) <
+                            31) & (((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0})))
+                            + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
+                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0
+                            - (ints_v3){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v3){0})))) | (~(((((((((t_8 + 2) <=
+                            0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) <
+                            31) & (((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_v3){0})))
+                            + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
+                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_8 + 2) <= 0) & (0
+                            - (ints_v3){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_v3){0}))) > 0) & (0 -
+                            (ints_v3){0})), vec_v3));
+                    }
+                    /* row_sum += select(subscript == table_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
-                        const ints_v3 t_8 = t_7 + 1;
-                        const ints_v3 t_9 = t_7 + (-7);
-                        const ints_v3 t_10 = t_7 + 7;
                         for (int64_t table_2 = 0; table_2 < 32; table_2++) {
                             vec_v3 row_sum_in = (vec_v3){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                const ints_v3 t_11 = ((t_7 - (j0 + j)) ^ ((t_7 - (j0 + j)) >> 63)) - ((t_7 - (j0 + j))
-                                    >> 63);
-                                wide_v3 t_12 = __builtin_convertvector(t_11, wide_v3) * 0.125;
-                                for (int lane = 0; lane < 8; lane++) t_12[lane] = log(t_12[lane]);
-                                wide_v3 t_13 = (double)8 + ((t_12 / 2.772588722239781) * 8.0);
-                                for (int lane = 0; lane < 8; lane++) t_13[lane] = (t_13[lane] < (double)15 || t_13[lane]
-                                    != t_13[lane] ? t_13[lane] : (double)15);
-                                const wide_v3 real14 = t_13;
-                                ints_v3 whole14 = {0};
-                                truncate_v3(&whole14, &real14);
-                                row_sum_in += pick_v3(__builtin_convertvector(((((((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_v3){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 + j)) &
-                                    ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_v3){0})) | (~(t_8 <= (j0 + j))
-                                    & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_v3){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 +
-                                    j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_v3){0}))) > 0) & (((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_v3){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 + j)) &
-                                    ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_v3){0})) | (~(t_8 <= (j0 + j))
-                                    & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_v3){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 +
-                                    j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_v3){0})))) | (~((((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_v3){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 + j)) &
-                                    ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_v3){0})) | (~(t_8 <= (j0 + j))
-                                    & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_v3){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_v3){0}))) + ((((t_9 <= (j0 +
-                                    j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0}))) == table_2,
-                                    mask_v3), load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i),
+                                row_sum_in += pick_v3(load_v3(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
+                                    (float)table_2, load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i),
                                     splat_v3(0.0f));
                             }
                             add_v3(row_sum + table_2 * 64 + i, row_sum_compensation + table_2 * 64 + i, row_sum_in,
@@ -4255,6 +4255,7 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
     float *const table_at = (float *)(void *)(work + 193280); /* [difference_212: 212] */
+    float *const subscript = (float *)(void *)(work + 73728); /* [difference_212: 212] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_2 = 0; table_2 < 32; table_2 += 4) {
@@ -4341,53 +4342,52 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                         sum_compensation);
                 }
                 if (partial_0) {
-                    /* row_sum += select(max(min(select(((i + (n_k - n_q)) + 1) <= j, 16,
-                       0) + select((((i + (n_k - n_q)) + -7) <= j) && (j <= ((i + (n ... */
-                    const int64_t t_6 = n_k - n_q;
+                    /* subscript = max(min(select((((difference_212 + (lo() - hi())) + (n_k - n_q)) + 2) <= 0, 16,
+                       0) + select(((((difference_212 + (lo ... */
+                    const int64_t t_6 = i0 - j1;
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
+                        const ints_any t_8 = ((difference_212 + lane_any) + t_6) + t_7;
+                        const ints_any t_9 = ((t_8 + 1) ^ ((t_8 + 1) >> 63)) - ((t_8 + 1) >> 63);
+                        wide_any t_10 = __builtin_convertvector(t_9, wide_any) * 0.125;
+                        for (int lane = 0; lane < 4; lane++) t_10[lane] = log(t_10[lane]);
+                        wide_any t_11 = (double)8 + ((t_10 / 2.772588722239781) * 8.0);
+                        for (int lane = 0; lane < 4; lane++) t_11[lane] = (t_11[lane] < (double)15 || t_11[lane] !=
+                            t_11[lane] ? t_11[lane] : (double)15);
+                        const wide_any real12 = t_11;
+                        ints_any whole12 = {0};
+                        truncate_any(&whole12, &real12);
+                        store_any(subscript + difference_212, __builtin_convertvector(((((((((((t_8 + 2) <= 0) & (16 -
+                            (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0
+                            <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
+                            (((((t_8 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) +
+                            (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 +
+                            8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) &
+                            (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6))
+                            <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 - (ints_any){0}))) > 0) & ((((((((t_8 +
+                            2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 +
+                            (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) &
+                            whole12))) < 31) & (((((t_8 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 -
+                            (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <=
+                            0) & (0 <= (t_8 + 8))) & whole12)))) | (~((((((t_8 + 2) <= 0) & (16 - (ints_any){0})) |
+                            (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) &
+                            t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (31 -
+                            (ints_any){0})))) | (~(((((((((t_8 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) &
+                            (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6))
+                            <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) & (((((t_8 + 2) <= 0) & (16 - (ints_any){0})) |
+                            (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) &
+                            t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12)))) | (~((((((t_8 + 2) <= 0) &
+                            (16 - (ints_any){0})) | (~((t_8 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_8 + (-6)) <= 0)
+                            & (0 <= (t_8 + 8))) & t_9) | (~(((t_8 + (-6)) <= 0) & (0 <= (t_8 + 8))) & whole12))) < 31) &
+                            (31 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
+                    }
+                    /* row_sum += select(subscript == table_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_7 = (i0 + i + lane_any) + t_6;
-                        const ints_any t_8 = t_7 + 1;
-                        const ints_any t_9 = t_7 + (-7);
-                        const ints_any t_10 = t_7 + 7;
                         for (int64_t table_2 = 0; table_2 < 32; table_2++) {
                             vec_any row_sum_in = (vec_any){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                const ints_any t_11 = ((t_7 - (j0 + j)) ^ ((t_7 - (j0 + j)) >> 63)) - ((t_7 - (j0 + j))
-                                    >> 63);
-                                wide_any t_12 = __builtin_convertvector(t_11, wide_any) * 0.125;
-                                for (int lane = 0; lane < 4; lane++) t_12[lane] = log(t_12[lane]);
-                                wide_any t_13 = (double)8 + ((t_12 / 2.772588722239781) * 8.0);
-                                for (int lane = 0; lane < 4; lane++) t_13[lane] = (t_13[lane] < (double)15 || t_13[lane]
-                                    != t_13[lane] ? t_13[lane] : (double)15);
-                                const wide_any real14 = t_13;
-                                ints_any whole14 = {0};
-                                truncate_any(&whole14, &real14);
-                                row_sum_in += pick_any(__builtin_convertvector(((((((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_any){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0 + j))
-                                    & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_any){0})) | (~(t_8 <= (j0 +
-                                    j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_any){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0
-                                    + j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_any){0}))) > 0) & (((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_any){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0 + j))
-                                    & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_any){0})) | (~(t_8 <= (j0 +
-                                    j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_any){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0
-                                    + j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_any){0})))) | (~((((((((t_8 <= (j0 + j)) & (16 -
-                                    (ints_any){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0 + j))
-                                    & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & ((((t_8 <= (j0 + j)) & (16 - (ints_any){0})) | (~(t_8 <= (j0 +
-                                    j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & t_11) |
-                                    (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) & whole14)))) | (~(((((t_8 <= (j0 + j)) &
-                                    (16 - (ints_any){0})) | (~(t_8 <= (j0 + j)) & (0 - (ints_any){0}))) + ((((t_9 <= (j0
-                                    + j)) & ((j0 + j) <= t_10)) & t_11) | (~((t_9 <= (j0 + j)) & ((j0 + j) <= t_10)) &
-                                    whole14))) < 31) & (31 - (ints_any){0}))) > 0) & (0 - (ints_any){0}))) == table_2,
-                                    mask_any), load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i),
+                                row_sum_in += pick_any(load_any(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
+                                    (float)table_2, load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i),
                                     splat_any(0.0f));
                             }
                             add_any(row_sum + table_2 * 64 + i, row_sum_compensation + table_2 * 64 + i, row_sum_in,

@@ -71,24 +71,24 @@ static bool has_units(const struct loops *l)
     return false;
 }
 
-int64_t emit_units_of(const struct loops *l)
-{
-    struct chain heads = chain_of(l->body);
-    int64_t units = 1;
-    for (int k = 0; k < heads.loops; k++) {
-        const struct axis *axis = &l->module->axis[heads.loop[k]->axis];
-        if (axis->source == SIZE_BATCH && !has_units(l)) return 0;
-        if (axis->source == SIZE_UNITS) units = axis->extent;
-    }
-    return emit_in_phases(l) ? 0 : units;
-}
-
 bool emit_tasks_over(const struct loops *l, enum size_source source)
 {
     struct chain heads = chain_of(l->body);
     for (int k = 0; k < heads.loops; k++)
         if (l->module->axis[heads.loop[k]->axis].source == source) return true;
     return false;
+}
+
+int64_t emit_units_of(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    int64_t units = 1;
+    for (int k = 0; k < heads.loops; k++) {
+        const struct axis *axis = &l->module->axis[heads.loop[k]->axis];
+        if (axis->source == SIZE_BATCH && !has_units(l) && emit_tasks_over(l, SIZE_KV_HEADS)) return 0;
+        if (axis->source == SIZE_UNITS) units = axis->extent;
+    }
+    return emit_in_phases(l) ? 0 : units;
 }
 
 bool emit_in_order(const struct loops *l)

@@ -3,7 +3,9 @@
    table[i - j + 127], clamped to the ends of the table.
    - If the subscripts depend only on i - j, the tile is a strip: it has one element for each difference i - j in the
      current ranges. Neighbouring lanes read neighbouring elements of the strip.
-   - Otherwise the tile has an element for each point of the axes on which the subscripts depend. */
+   - Otherwise the tile has an element for each point of the axes on which the subscripts depend.
+   The gradient of such a parameter compares the subscript with the number of each element (differentiate/gather.c). A
+   tile of the same kind then holds the subscripts, so that they are not computed again for each element. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -88,32 +90,60 @@ static struct stmt *copy_into(struct walk *x, struct array tile, const struct re
     return copy;
 }
 
+/* The elements of a strip: one for each difference (index of `lane`) - (index of `other`) in the current ranges. */
+struct differences {
+    int axis, lane, other; /* axis: the axis of the strip, or -1: there is none */
+    int64_t extent;
+    const struct expr *lowest; /* the smallest difference, of element 0 */
+};
+
+/* Makes the axis of a strip. There is none if the indices in a current range are not consecutive, or if the module has
+   too many axes. */
+static struct differences differences_of(const struct walk *x, int lane, int other)
+{
+    struct module *const m = x->l->module;
+    struct differences d = {.axis = -1, .lane = lane, .other = other};
+    const struct stmt *const lanes = loop_over(x, lane), *const others = loop_over(x, other);
+    if (!lanes || !others || lanes->period || others->period) return d;
+    d.extent = lanes->step + others->step + x->lanes; /* the last vector of lanes may be incomplete */
+    const char *const name = arena_printf(m->arena, "difference_%lld", (long long)d.extent);
+    d.axis = module_find_axis(m, name);
+    if (d.axis < 0) d.axis = module_axis(m, name, SIZE_CONSTANT, d.extent);
+    /* the first index of `lane` minus the last index of `other` */
+    d.lowest = expr_make(m, EXPR_ADD,
+                         expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL),
+                         expr_int(m, 1), NULL);
+    return d;
+}
+
+/* Returns e, which depends on the indices of `lane` and `other` through their difference, for an element of the strip.
+ */
+static const struct expr *of_strip(struct module *m, const struct differences *d, const struct expr *e)
+{
+    e = expr_replace(m, e, expr_leaf(m, EXPR_INDEX, d->other), expr_int(m, 0));
+    return expr_replace(m, e, expr_leaf(m, EXPR_INDEX, d->lane),
+                        expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, d->axis), d->lowest, NULL));
+}
+
+/* Returns the subscript of the strip's element for the indices of `lane` and `other`. */
+static const struct expr *place_in_strip(struct module *m, const struct differences *d)
+{
+    const struct expr *const difference = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_INDEX, d->lane),
+                                                    expr_leaf(m, EXPR_INDEX, d->other), NULL);
+    return expr_make(m, EXPR_SUB, difference, d->lowest, NULL);
+}
+
 /* Makes the strip for *r, whose subscripts depend on (index of `lane`) - (index of `other`). Returns the COPY into the
-   strip. Returns NULL if the indices in a current range are not consecutive, or if the module has too many axes. */
+   strip, or NULL if there is no strip. */
 static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
 {
     struct module *const m = x->l->module;
-    const struct stmt *const lanes = loop_over(x, lane), *const others = loop_over(x, other);
-    if (!lanes || !others || lanes->period || others->period) return NULL;
-    const int64_t extent = lanes->step + others->step + x->lanes; /* the last vector of lanes may be incomplete */
-    const char *const name = arena_printf(m->arena, "difference_%lld", (long long)extent);
-    int axis = module_find_axis(m, name);
-    if (axis < 0) axis = module_axis(m, name, SIZE_CONSTANT, extent);
-    if (axis < 0) return NULL;
-    /* element 0 is for the smallest difference: the first index of `lane` minus the last index of `other` */
-    const struct expr *const lowest = expr_make(
-        m, EXPR_ADD, expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL),
-        expr_int(m, 1), NULL);
+    const struct differences d = differences_of(x, lane, other);
+    if (d.axis < 0) return NULL;
     struct ref from = *r;
-    for (int k = 0; k < r->rank; k++) {
-        const struct expr *const e = expr_replace(m, r->sub[k], expr_leaf(m, EXPR_INDEX, other), expr_int(m, 0));
-        from.sub[k] = expr_replace(m, e, expr_leaf(m, EXPR_INDEX, lane),
-                                   expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, axis), lowest, NULL));
-    }
-    const struct expr *const difference = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_INDEX, lane),
-                                                    expr_leaf(m, EXPR_INDEX, other), NULL);
-    const struct array tile = {.rank = 1, .axes = {axis}, .extent = {extent}};
-    return copy_into(x, tile, &from, r, expr_make(m, EXPR_SUB, difference, lowest, NULL));
+    for (int k = 0; k < r->rank; k++) from.sub[k] = of_strip(m, &d, r->sub[k]);
+    const struct array tile = {.rank = 1, .axes = {d.axis}, .extent = {d.extent}};
+    return copy_into(x, tile, &from, r, place_in_strip(m, &d));
 }
 
 /* Returns the COPY for operand *r of statement s, and makes *r read the new tile. */
@@ -136,6 +166,92 @@ static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r,
     return made ? made : copy_into(x, tile, &from, r, NULL);
 }
 
+/* ---- subscripts that are compared with the number of each element ---- */
+
+/* Returns a subexpression of e that is a subscript compared with an index of a constant axis of s, and sets *index to
+   the index. Returns NULL if there is none that takes longer than reading it from a tile. */
+static const struct expr *compared_subscript(const struct walk *x, const struct stmt *s, const struct expr *e,
+                                             const struct expr **index)
+{
+    const struct module *const m = x->l->module;
+    uint32_t constant = 0, all = 0;
+    for (int k = 0; k < s->rank; k++) {
+        all |= UINT32_C(1) << s->axes[k];
+        if (m->axis[s->axes[k]].source == SIZE_CONSTANT) constant |= UINT32_C(1) << s->axes[k];
+    }
+    for (int k = 0; k < 2 && e->op == EXPR_EQ; k++) {
+        const struct expr *const i = e->arg[k], *const other = e->arg[1 - k];
+        if (i->op != EXPR_INDEX || !(constant >> i->integer & 1) || other->type != TYPE_INT) continue;
+        const uint32_t used = expr_axes(other);
+        if ((used & constant) || !(used & all) || expr_arity(other->op) == 0 || expr_has(other, EXPR_OPERAND)) continue;
+        *index = i;
+        return other;
+    }
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        const struct expr *const found = compared_subscript(x, s, e->arg[k], index);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* Returns a MAP that stores the subscript e in a new tile, and sets *r to the reference that reads it. The tile is a
+   strip if e depends only on the difference of two indices. Returns NULL if the size of a range is not known. */
+static struct stmt *store_subscript(struct walk *x, const struct stmt *s, const struct expr *e, struct ref *r)
+{
+    struct loops *const l = x->l;
+    struct module *const m = l->module;
+    const int lane = s->axes[s->rank - 1];
+    struct array tile = {.kind = ARRAY_TILE, .dtype = dtype_of_sums(m->dtype), .offset = -1};
+    int other = -1;
+    for (int k = 0; k < s->rank; k++) {
+        if (!(expr_axes(e) >> s->axes[k] & 1)) continue;
+        if (s->axes[k] != lane) other = s->axes[k];
+        tile.axes[tile.rank] = s->axes[k];
+        tile.extent[tile.rank] = width(x, s->axes[k]);
+        if (!tile.extent[tile.rank++]) return NULL;
+    }
+    struct differences d = {.axis = -1};
+    if (tile.rank == 2 && other >= 0 && expr_axes(e) >> lane & 1 && of_difference(e, lane, other))
+        d = differences_of(x, lane, other);
+    if (d.axis >= 0) {
+        tile = (struct array){
+            .kind = ARRAY_TILE, .dtype = tile.dtype, .offset = -1, .rank = 1, .axes = {d.axis}, .extent = {d.extent}};
+        e = of_strip(m, &d, e);
+    }
+    tile.name = loops_unused_name(l, "subscript");
+    struct stmt *const map = stmt_new(l, LOOPS_MAP);
+    map->rank = tile.rank;
+    for (int k = 0; k < tile.rank; k++) map->axes[k] = tile.axes[k];
+    map->assigns = 1;
+    *r = loops_ref(l, loops_array(l, tile));
+    map->assign[0] = (struct assign){.to = *r, .fold = FOLD_SET, .expr = e};
+    if (d.axis >= 0) r->sub[0] = place_in_strip(m, &d);
+    return map;
+}
+
+/* Makes the statement *at compare an element of a tile, in place of a subscript in assignment k that it computes for
+   each index with which it compares it. Inserts the MAP that fills the tile, and returns it; NULL: there is no such
+   subscript. */
+static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
+{
+    struct module *const m = x->l->module;
+    struct stmt *const s = *at;
+    const struct expr *index, *const e = compared_subscript(x, s, s->assign[k].expr, &index);
+    struct ref r;
+    struct stmt *const map = e && s->operands < MAX_OPERANDS ? store_subscript(x, s, e, &r) : NULL;
+    if (!map) return NULL;
+    const struct expr *const stored = expr_make(m, EXPR_EQ, expr_leaf(m, EXPR_OPERAND, s->operands), index, NULL);
+    s->operand[s->operands++] = r;
+    for (int n = 0; n < s->assigns; n++) {
+        const struct expr *const changed = expr_replace(m, s->assign[n].expr, expr_make(m, EXPR_EQ, e, index, NULL),
+                                                        stored);
+        s->assign[n].expr = expr_replace(m, changed, expr_make(m, EXPR_EQ, index, e, NULL), stored);
+    }
+    map->next = s;
+    *at = map;
+    return map;
+}
+
 static void walk(struct walk *x, struct stmt **body)
 {
     for (struct stmt **at = body; *at; at = &(*at)->next) {
@@ -148,6 +264,8 @@ static void walk(struct walk *x, struct stmt **body)
             walk(x, &s->body);
         if (s->op != LOOPS_MAP || s->rank == 0) continue;
         const int lane = s->axes[s->rank - 1];
+        for (int k = 0; k < s->assigns; k++)
+            for (struct stmt *map; (map = store_compared(x, at, k));) at = &map->next;
         for (int k = 0; k < s->operands; k++) {
             const struct ref *const r = &s->operand[k];
             if (x->l->array[r->of].kind != ARRAY_PARAM || !ref_computes_with(r, lane)) continue;

@@ -165,6 +165,13 @@ static void refuse_with_project(struct spec_reader *r, struct yaml *node, const 
     spec_place(r, project, "'project'");
 }
 
+static bool has_keys(const struct user_array *a)
+{
+    for (int k = 0; k < a->rank; k++)
+        if (a->axis[k].extent == EXTENT_NK) return true;
+    return false;
+}
+
 static void check_project(struct spec_reader *r)
 {
     struct yaml *project = yaml_get(r->root, "project");
@@ -181,6 +188,12 @@ static void check_project(struct spec_reader *r)
     if (is_choice(bias, "alibi") || is_choice(bias, "dense"))
         refuse_with_project(r, bias, "a bias", choice_word(project));
     if (is_choice(local, "exact")) refuse_with_project(r, local, "'local: exact'", choice_word(project));
+    struct yaml *arrays = yaml_get(r->root, "arrays");
+    for (int k = 0; k < r->spec->arrays.count; k++) {
+        const struct user_array *a = &r->spec->arrays.array[k];
+        struct yaml *node = has_keys(a) ? yaml_get(arrays, a->name) : NULL;
+        if (node) refuse_with_project(r, node, "an array with an axis Nk", choice_word(project));
+    }
 }
 
 static void check_dropout(struct spec_reader *r)

@@ -122,7 +122,10 @@ def similarity(rng, numbers, positions):
 ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{n}']), ('{a}[j - i]', ['{n}']),
             ('{a}[h][j]', ['H', 'Nk']), ('{a}[j]', ['Nk']), ('{a}[i / 3 - j / 3 + 2][j % {n}]', ['{n}', '{n}']),
             ('{a}[j][h]', ['{n}', 5]), ('{a}[(i - j) * (i - j)]', ['{n}']), ('{a}[h][i * 1000000007 - j]', ['H', '{n}']),
-            ('{a}[{n} * (i > j) + h % 3]', ['{n}']), ('{a}[i - i][fmin(i - j, 4)]', ['{n}', 'D'])]
+            ('{a}[{n} * (i > j) + h % 3]', ['{n}']), ('{a}[i - i][fmin(i - j, 4)]', ['{n}', 'D']),
+            ('{a}[b][h][j]', ['B', 'H', 'Nk']), ('{a}[g][j][{n} / 2]', ['G', 'Nk', '{n}']), ('{a}[b][j]', ['B', 'Nk']),
+            ('{a}[b][h][i]', ['B', 'H', 'Nk']), ('{a}[i] * {a}[j]', ['Nk']), ('{a}[h][row]', ['H', 'Nq']),
+            ('{a}[b][row][1]', ['B', 'Nq', '{n}']), ('{a}[b][h]', ['B', 'H'])]
 
 
 # Conditions on elements of arrays: the shapes and the types of these arrays
@@ -157,8 +160,7 @@ def arrays(rng, spec):
     for n in range(rng.choice([1, 1, 2, 3])):
         name, size = 'a%d' % n, str(rng.choice([1, 2, 7, 16, 33]))
         text, shape = rng.choice(ELEMENTS)
-        if 'Nk' in shape and (grows or 'project' in spec): text, shape = '{a}[h]', ['H']
-        if 'project' in spec and re.search(r'\b[ij]\b', text): text, shape = '{a}', []
+        if 'project' in spec and re.search(r'\b([ij]|row)\b', text): text, shape = '{a}[h]', ['H']
         element = text.format(a=name, n=size)
         if 'c0' in spec['arrays'] and shape and shape[-1] == '{n}' and rng.random() < 0.7:
             element = re.sub(r'\[[^[]*\]$', '[%s %s]' % (at, rng.choice(['', '% 5', '* 1000000007', '- j', '* (i % 3)'])), element)

@@ -140,6 +140,24 @@ static void forward_and_backward(struct attn_problem p, bool front, bool saves)
     release(&a);
 }
 
+/* Replaces the parameters of `kept` that have rows of tokens by arrays with the rows of the call's tokens. */
+static void params_of_tokens(struct arrays *a, const struct arrays *kept, const struct attn_problem *p)
+{
+    for (int k = 0; k < kernel->params; k++) {
+        const struct attn_param *const param = &kernel->param[k];
+        int64_t shape[4], count = 1;
+        bool rows = false;
+        attn_param_shape(param, p, shape);
+        for (int r = 0; r < param->rank; r++) {
+            count *= shape[r];
+            rows |= param->shape[r] == ATTN_N_Q || param->shape[r] == ATTN_N_K;
+        }
+        if (!rows || param->dtype == ATTN_I32) continue;
+        void *const made = numbers_new(a, param->name, count, param->dtype);
+        memcpy((char *)kept->params + param->offset, &made, sizeof made);
+    }
+}
+
 /* Calls extend several times; call c appends tokens[c] tokens, and its arrays have only these. `ragged`: the last
    sequence gets fewer tokens than the others. */
 static void extend(struct attn_problem p, bool front, const int64_t *tokens, int calls, bool ragged)
@@ -166,6 +184,7 @@ static void extend(struct attn_problem p, bool front, const int64_t *tokens, int
                     *const k = rows_new(&a, "k", &p, true, kernel->head_dim),
                     *const v = rows_new(&a, "v", &p, true, kernel->value_dim),
                     *const out = rows_new(&a, "out", &p, false, kernel->value_dim);
+        params_of_tokens(&a, &kept, &p);
         if (ragged) {
             given = array_new(&a, "lengths", (size_t)p.batch * sizeof *lengths, 8);
             for (int64_t b = 0; b < p.batch; b++) given[b] = b + 1 < p.batch ? p.n_q : p.n_q / 2;

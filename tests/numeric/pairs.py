@@ -54,11 +54,13 @@ SIMILARITY = {
     'decay': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -4 - h), i - j)'}},
     'table': {'softmax': {'modify': 's * (2 + tau[h]) + table[h][i - j + 7] + fmin(s, bound)'}},
     'of_entries': {'softmax': {'modify': 's * (2 + entry[b][h]) + kv[g][i - j + 7 + b]'}},
-    'of_tokens': {'softmax': {'modify': 's + far[h][j] + near[i / 4 - j / 4 + 2][j % 3]'}},
+    'of_tokens': {'softmax': {'modify': 's + far[h][j] + of_entry[b][j] + near[i / 4 - j / 4 + 2][j % 3]'}},
+    'of_sequences': {'softmax': {'modify': 's * (2 + own[b][row]) + gate[b][h][i][1] * gate[b][h][j][0]'}},
     'arrays': {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}}}
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
           'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
-          'kv': {'shape': ['G', 31]}}
+          'kv': {'shape': ['G', 31]}, 'own': {'shape': ['B', 'Nq']}, 'gate': {'shape': ['B', 'H', 'Nk', 2]},
+          'of_entry': {'shape': ['B', 'Nk']}}
 MASK = {
     'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20, 'right': 3}},
     'window_back': {'window': {'left': 13}}, 'dilated': {'window': {'left': 7, 'dilation': 3}},
@@ -105,10 +107,11 @@ SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths'
 
 OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # which have many features
 FORWARD = {'forward', 'backward', 'statistics', 'statistics_backward'}
+BACKWARD = {'backward', 'everything', 'statistics_backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
         'of_batch_back', 'lengths_back', 'roots_back', 'nothing'}
 NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'named', 'multiplicative', 'additive',
-               'custom_exponential', 'custom_positions', 'table', 'of_entries', 'of_tokens'}
+               'custom_exponential', 'custom_positions', 'table', 'of_entries', 'of_tokens', 'of_sequences'}
 OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
 CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}
@@ -120,11 +123,12 @@ RULES = [
     (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in (
         'rope', 'halves', 'rope_part', 'angle')),
     (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
-        'alibi', 'dense', 'of_tokens', *OF_BLOCKS)),
+        'alibi', 'dense', 'of_tokens', 'of_sequences', *OF_BLOCKS)),
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
     (('project', 'emit'), lambda project, emit: project == 'keys' or emit in FORWARD),
     (('mask', 'emit'), lambda mask, emit: mask in BACK or emit in FORWARD),
-    (('similarity', 'emit'), lambda similarity, emit: similarity not in ('dense', 'of_tokens') or emit in FORWARD),
+    (('similarity', 'emit'), lambda similarity, emit: similarity != 'dense' or emit in FORWARD),
+    (('similarity', 'emit'), lambda similarity, emit: similarity != 'of_sequences' or emit not in BACKWARD),
     (('similarity', 'form', 'project'), lambda similarity, form, project: form in ONE_FORM or (
         similarity not in NO_FEATURES or project == 'linformer')),
     (('mask', 'form'), lambda mask, form: form in ONE_FORM or mask in (CARRIED if form == 'linear' else CHOSEN)),

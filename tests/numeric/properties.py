@@ -83,6 +83,14 @@ FENCED = {
     'softmax': {'similarity': 'softmax', 'mask': 'causal', 'emit': EVERY_ENTRY},
     'window': {'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': {'window': {'left': 20}}, 'emit': EVERY_ENTRY},
     'documents': {'similarity': 'softmax', 'mask': {'all': ['causal', 'document']}, 'emit': EVERY_ENTRY},
+    'rows': {'similarity': {'softmax': {'modify': 's * own[b][row] + far[h][j] * gate[b][g][i][2]'}},
+             'arrays': {'own': {'shape': ['B', 'Nq']}, 'far': {'shape': ['H', 'Nk']}, 'gate': {'shape': ['B', 'G', 'Nk', 3]}},
+             'mask': 'causal', 'emit': ['forward', 'decode']},
+    'rows_window': {'similarity': {'softmax': {'modify': 's + far[b][h][j]'}}, 'mask': {'window': {'left': 20}},
+                    'arrays': {'far': {'shape': ['B', 'H', 'Nk']}}, 'emit': EVERY_ENTRY},
+    'rows_linear': {'similarity': {'custom': {'weight': 's * (2 + tanh(far[b][j])) + near[j] * near[j]'}},
+                    'arrays': {'far': {'shape': ['B', 'Nk']}, 'near': {'shape': ['Nk']}}, 'mask': 'causal',
+                    'algorithm': 'linear', 'emit': ['forward', 'decode']},
     'none': {'similarity': 'softmax', 'emit': ['forward', 'backward']},
     'elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
             'emit': EVERY_ENTRY},
@@ -104,7 +112,7 @@ FENCED_SIZES = (8, 12, 'f32'), (16, 24, 'f32'), (5, 8, 'bf16'), (24, 8, 'f32'), 
 WITHOUT_INSTRUCTIONS = {'square'}   # its code for x86-64-v4 consists of C's vectors only
 # Called with impossible sizes: states of all tokens, of the first and last ones, of sums; ids; prepared keys; sums over
 # keys that tiles add in turn; gradients that are sums.
-HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'elu', 'hedgehog')} | {
+HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'elu', 'hedgehog', 'rows', 'rows_linear')} | {
     'keys': OF_KEYS['keys_prepared'] | {'shape': {'head_dim': 12, 'value_dim': 8, 'values': 'keys'}},
     'documents_carried': KERNELS['documents_carried'] | {'emit': EVERY_ENTRY},
     'sinks': {'prepare': ['rope'], 'similarity': 'softmax', 'emit': ['forward', 'decode'],

@@ -48,10 +48,12 @@ DRAWS = 6      # the maximum number of specs drawn for one case, until one has n
 # Messages of attnc about specs that the language allows, and the function that removes the cause; None: the whole spec
 # is dropped.
 REFUSED = [
-    (r"there is no linear form: ", lambda spec, m: spec.pop('algorithm')),
+    (r"there is no linear form(: | with 'dropout')", lambda spec, m: spec.pop('algorithm')),
     (r"the knob '(\w+)' has no effect on this spec: ", lambda spec, m: [e.pop(m[1], None) for e in entries(spec)]),
     (r"emit 'backward'.* is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
     (r"so this spec cannot be decoded|decoding with .* is not compiled yet", lambda spec, m: spec['emit'].remove('decode')),
+    (r"the gradient of an array (that is read at computed subscripts along an axis of run-time size|with several elements "
+     r"for each query or key) is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
     (r"is not compiled yet\n.*this concerns the gradients that 'emit' asks for",
      lambda spec, m: spec['emit'].remove('backward')),
     (r"'name': '\w+' is a keyword of C", lambda spec, m: spec.update(name='spec')),

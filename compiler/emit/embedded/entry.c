@@ -365,10 +365,17 @@ static int run(const struct call *call, const struct version *this, int threads,
 #endif
 #if TOTALS
     if (this->units)
-#if UNITS_OF_BATCH
+#if UNITS_OF_BATCH && FAR_QUERIES
+        tasks = this->units * (this->unit_batch ? p->batch : 1) *
+            (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
+            (far > 0 ? (positions + far - 1) / far * this->apart : 1);
+#elif UNITS_OF_BATCH
         tasks = this->units * (this->unit_batch ? p->batch : 1) *
             (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
             (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+#elif FAR_QUERIES
+        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
+            (far > 0 ? (positions + far - 1) / far * this->apart : 1);
 #else
         tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
             (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);

@@ -84,6 +84,15 @@ static const struct expr *with_gradients_within(struct reversal *x, struct value
     return e;
 }
 
+/* Whether the array has a row of several elements for each query or key. The loops would take its gradient for one of a
+   caller's arrays with strides, such as dk. */
+static bool has_rows_of_elements(const struct module *m, const struct value *array)
+{
+    bool tokens = false;
+    for (int k = 0; k < array->rank; k++) tokens |= axis_is_sequence(&m->axis[array->axes[k]]);
+    return tokens && m->axis[array->axes[array->rank - 1]].source == SIZE_CONSTANT;
+}
+
 /* Makes one output, "dNAME", for each input and learned parameter NAME of the source graph (the graph before all
    passes). The gradient is 0 if the output of forward does not depend on NAME. An input within another has none; its
    gradient is added to that with respect to the other. */
@@ -103,6 +112,8 @@ static void output_gradients(struct reversal *x)
         map.expr = expr_real(x->m, 0);
         if (v >= 0 && x->of[v].terms) map.expr = gradient_in(x, &map, v);
         if (like.op == GRAPH_INPUT) map.expr = with_gradients_within(x, &map, like.name, map.expr);
+        if (like.op == GRAPH_PARAM && has_rows_of_elements(source->module, &like))
+            reversal_fail(x, "an array with several elements for each query or key");
         if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
         graph_output(g, arena_printf(x->m->arena, "d%s", like.name), reversal_append(x, map));
     }
