@@ -134,13 +134,14 @@ LEARNED = {   # prepare, similarity, mask
     **{name: (['l2norm'] if name == 'table' else None, {'softmax': {'modify': text}}, mask) for name, text, mask in (
         ('table', 's * 4 + table[h][i - j + 7]', 'causal'), ('tau', 's * tau[h] + far[h][j] * bound', {'window': {'left': 40}}),
         ('near', 's + near[i / 4 - j / 4 + 2][j % 3]', 'none'),
-        ('entry', 's * entry[b][h] + kv[g][i - j + 3 * b]', 'causal'))},
+        ('entry', 's * entry[b][h] + kv[g][i - j + 3 * b]', 'causal'),
+        ('keys_of_heads', 's + each[b][h][j]', 'causal'))},
     'affine_batch': ([{'layernorm': {'affine': True}}, {'rope': {'angle': '(i + b) * pow(9, -t / 4.0)'}}], 'softmax',
                      MASKS['batch']),
     'bias_prepared': (['rope', 'l2norm', {'scale': {'by': -1.5}}], {'softmax': {'bias': 'dense'}}, 'causal')}
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
           'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
-          'kv': {'shape': ['G', 31]}}
+          'kv': {'shape': ['G', 31]}, 'each': {'shape': ['B', 'H', 'Nk']}}
 # these also in the linear form
 LEARNED_LINEAR = {
     'sketch': LEARNED['sketch'], 'sketch_local': LEARNED['sketch_local'],

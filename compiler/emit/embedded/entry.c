@@ -14,7 +14,8 @@ struct version {
     size_t own;   /* bytes of workspace for each thread */
     int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
 #if BACKWARD
-    int of_keys; /* a task is a tile of keys */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
+                                                                query head; or OF_QUERIES */
     int saves;   /* forward stores for each query the values that backward needs */
     int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
 #if IDLE
@@ -350,7 +351,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     }
 #endif
 #if BACKWARD
-    const int64_t heads = this->tile == 0 || this->of_keys ? p->kv_heads : p->heads;
+    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
     const int64_t positions = this->of_keys ? p->n_k : p->n_q;
 #else
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
