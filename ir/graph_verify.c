@@ -58,7 +58,8 @@ static const char *named_check(const struct graph *g, int number)
     const char *const wrong = within_check(m, &v->within, v->rank, v->axes);
     if (wrong) return wrong;
     if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features must have two axes";
-    return v->op == GRAPH_TABLE || v->origin != ORIGIN_LEARNED ? constant_check(g, v) : NULL;
+    const bool given = v->origin == ORIGIN_LEARNED || v->origin == ORIGIN_COMPUTED;
+    return v->op == GRAPH_TABLE || !given ? constant_check(g, v) : NULL;
 }
 
 static const char *map_check(const struct graph *g, const struct value *v)

@@ -69,6 +69,8 @@ static const struct emission *emission_of(const struct unit *p)
                            .compilations = p->compilations,
                            .version = p->version,
                            .versions = p->versions,
+                           .prefix = p->prefix,
+                           .prefixes = p->prefixes,
                            .backward = p->backward,
                            .backwards = p->backwards,
                            .parts = p->parts,
@@ -133,6 +135,27 @@ static void check_decoded(void *user, const char *key, const struct expression *
                           expression_name(name));
         if (x->asked_at.line) diagnostics_note(x->d, x->asked_at, "'emit' asks for 'decode'");
     }
+}
+
+/* Reports an error if a spec has a decay that its mask or its outputs do not allow. */
+static void check_decay(const struct unit *p, struct diagnostics *d)
+{
+    const struct spec *const spec = p->spec;
+    struct spec without = *spec;
+    if (!spec->decay) return;
+    without.decay = NULL; /* prefix sums are no sums over keys */
+    if (looks_ahead(build_graph(p->arena, &without, d))) {
+        const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
+        diagnostics_error(d, masked ? spec->mask->at : spec->decay->at,
+                          "%s a query may see keys after its own position, and 'decay' has no value for these",
+                          masked ? "under this mask" : "without a mask");
+        diagnostics_note(d, (struct position){0, 0},
+                         "'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query");
+    }
+    if (spec->emit & EMIT_DECODE)
+        diagnostics_error(d, spec->decay->at, "decoding with 'decay' is not compiled yet");
+    if (spec->emit & EMIT_BACKWARD)
+        diagnostics_error(d, spec->decay->at, "gradients with 'decay' are not compiled yet");
 }
 
 /* Whether a kernel can decode: continue a sequence token by token. If not, reports errors. `asked` says that an option
@@ -208,6 +231,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     if (p->graph) p->arrays = kernel_arrays(p->spec, p->graph);
+    if (p->graph) check_decay(p, d);
     bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
                 (!(p->spec->emit & EMIT_DECODE) || can_decode(p, p->asked & EMIT_DECODE, d));
     const struct target *target[MAX_VERSIONS];

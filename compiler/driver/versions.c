@@ -345,7 +345,7 @@ static bool reads_alike(const struct compilation *heads, const struct compilatio
 static void add_heads(struct maker *x, const struct target *target, int first, bool shown)
 {
     struct unit *p = x->p;
-    bool some = p->spec->values_are_keys && first < p->versions;
+    bool some = p->spec->values_are_keys && !has_prefix_sums(p->graph) && first < p->versions;
     for (int v = first; v < p->versions; v++) some &= p->version[v].few && !p->version[v].c->program.linear;
     if (!some) return;
     struct compilation *c = make_for_few(x, target, (struct program){.kind = PROGRAM_FORWARD, .by_heads = true}, shown);
@@ -506,6 +506,20 @@ static void make_attending(struct maker *x)
     }
 }
 
+/* Compiles the program for the terms of prefix sums, for each target with a version. */
+static void make_prefix_terms(struct maker *x)
+{
+    struct unit *const p = x->p;
+    const struct program program = {.kind = PROGRAM_PREFIX_TERMS};
+    if (!has_prefix_sums(p->graph)) return;
+    for (int v = 0; v < p->versions && x->good; v++) {
+        const struct target *const target = p->version[v].target;
+        if (v > 0 && target == p->version[v - 1].target) continue;
+        struct compilation *const c = compile_program(x, NULL, target, program, false);
+        p->prefix[p->prefixes++] = (struct version){.target = target, .c = c, .cooperative = 1};
+    }
+}
+
 /* Decides what a state stores, and compiles the programs that extend a state.
    - If the longest sequences use the linear form on every target: sums over chunks, and the last p->read_back keys and
      values, which queries still read.
@@ -626,6 +640,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         if (x->good && p->compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
         if (x->good && p->compilations > first) add_heads(x, target[t], first_version, t == 0);
     }
+    if (x->good) make_prefix_terms(x);
     if (!x->good) return false;
     for (int v = 0; v < p->versions && (spec->emit & EMIT_BACKWARD) && x->good; v++)
         if (v == 0 || p->version[v].target != p->version[v - 1].target) make_backward(x, p->version[v].target);

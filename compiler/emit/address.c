@@ -42,7 +42,8 @@ static bool has_rows(const struct emitter *x, const struct array *a)
 
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a)
 {
-    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && array_of_rows(x->l, a)));
+    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && array_of_rows(x->l, a)) ||
+                                     prefix_array_find(a->name) != PREFIX_ARRAYS);
     const int k = table ? kernel_array_find(x->arrays, a->name) : -1;
     return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
 }

@@ -330,6 +330,15 @@ static int emitted_versions(const struct emitted_file *e, const struct version *
     return count;
 }
 
+void emit_choice_of_terms(const struct emitted_file *e, struct template_names *t)
+{
+    struct version v[MAX_VERSIONS];
+    struct text made = {0};
+    struct version_choice x = choice_in(e);
+    choose(&x, v, emitted_versions(e, e->p->prefix, e->p->prefixes, v), "", &made);
+    template_set_text(t, "TERMS_CHOICE", &made);
+}
+
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t)
 {
     struct version v[MAX_VERSIONS];

@@ -39,6 +39,8 @@ struct emission {
     int compilations;
     const struct version *version; /* sorted by target, then by `from` */
     int versions;
+    const struct version *prefix; /* versions for the terms of prefix sums, sorted by target; none: there are no sums */
+    int prefixes;
     const struct version *backward; /* versions of the gradients, sorted in the same order as `version` */
     int backwards, parts;           /* the number of parts of backward, which run one after the other */
     const struct version *extend;   /* versions for states that sum chunks, sorted by target */

@@ -255,8 +255,9 @@ struct emitted_file {
 
 struct template_names;
 /* Set the names of the template emit/embedded/entry.c to the bodies of the functions that choose a version: for
-   forward, for extend, for prepared keys, and for the parts of backward. */
+   forward, for the terms of prefix sums, for extend, for prepared keys, and for the parts of backward. */
 void emit_choice(const struct emitted_file *e, struct template_names *t);
+void emit_choice_of_terms(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t);

@@ -34,6 +34,9 @@ bool region_repeats(struct module *m, const struct expr *where, int lane_axis, i
 /* Returns an expression equal to e * by. Sums are scaled term by term, and a constant factor in e absorbs `by`: for e =
    x*3+y and by = 2, returns x*6+y*2. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
+/* Returns whether e is (a - b) + (c - d) of operands: the difference of two numbers in two parts each. Rounding one of
+   the parts, or adding them in another order, would lose digits. (pass/stabilise.c) */
+bool expr_is_exact_difference(const struct expr *e);
 /* Merges equal values, inlines each map that only one map uses, and removes unused values. (pass/simplify.c) */
 void simplify_graph(struct graph *g);
 /* Narrows the bounds of loops to the indices that the loops' regions can contain. `l` holds the loops of c, or a copy.

@@ -98,14 +98,15 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     const struct known *const first = x->known[linear][sample];
     struct wanted output;
     int64_t all = 0;
-    int tensors = SCALED + s->tensors + 1;
+    int tensors = SCALED + s->tensors + s->computeds + 1;
     for (int at = 0; next_output(p, &at, size, &output);) all += output.elements;
     for (const struct known *k = first; k; k = k->next) tensors++;
     struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in); /* the interpreter takes the first of two
                                                                              tensors with the same name */
     tensors = 0;
-    for (int n = 0; n < SCALED && scale; n++) in[tensors++] = s->gradients->scaled[n];
+    for (int n = 0; n < SCALED && scale && s->gradients; n++) in[tensors++] = s->gradients->scaled[n];
     for (int n = 0; n < s->tensors; n++) in[tensors++] = s->tensor[n];
+    for (int n = 0; n < s->computeds; n++) in[tensors++] = s->computed[n];
     if (s->gradients) in[tensors++] = (struct tensor){"dout", s->gradients->dout};
     for (const struct known *k = first; k; k = k->next)
         in[tensors++] = (struct tensor){k->array.name, scale && k->scale ? k->scale : k->array.expected};
@@ -313,6 +314,7 @@ void check_passes(struct checking *c)
         }
     }
     for (int t = 0; t < p->compilations && c->good; t++) check_program(x, p->compilation[t], NULL);
+    for (int t = 0; t < p->prefixes && c->good; t++) check_program(x, p->prefix[t].c, NULL);
     x->first = true;
     check_parts(x);
     x->first = false;

@@ -94,7 +94,8 @@ int lower_output(struct lowering *x, int o)
                       .sums = x->lowered[v].stage == ACROSS || is_left(x, x->g->output[o].name),
                       .offset = -1};
     memcpy(a.axes, out->axes, sizeof a.axes);
-    if (!array_of_elements(x->l, &a) || a.sums) a.dtype = dtype_of_sums(a.dtype);
+    const bool computed = prefix_array_find(a.name) != PREFIX_ARRAYS; /* not an array of the caller */
+    if (!array_of_elements(x->l, &a) || a.sums || computed) a.dtype = dtype_of_sums(a.dtype);
     return loops_array(x->l, a);
 }
 
