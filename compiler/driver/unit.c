@@ -137,6 +137,28 @@ static void check_decoded(void *user, const char *key, const struct expression *
     }
 }
 
+struct shared {
+    const struct expression *decay;
+    struct diagnostics *d;
+};
+
+/* Reports the arrays that the decay and another expression read. Their gradients would be sums of two parts. */
+static void check_shared(void *user, const char *key, const struct expression *e)
+{
+    const struct shared *const x = user;
+    if (e == x->decay) return;
+    for (int k = 0; k < x->decay->elements; k++)
+        for (int n = 0; n < e->elements; n++) {
+            const struct user_array *const a = x->decay->element[k].array;
+            if (e->element[n].array != a) continue;
+            diagnostics_error(x->d, e->at,
+                              "the gradient of '%s', which '%s' and 'decay' read, is not compiled yet; pass the array "
+                              "twice, under two names",
+                              a->name, key);
+            return;
+        }
+}
+
 /* Reports an error if a spec has a decay that its mask or its outputs do not allow. */
 static void check_decay(const struct unit *p, struct diagnostics *d)
 {
@@ -152,10 +174,9 @@ static void check_decay(const struct unit *p, struct diagnostics *d)
         diagnostics_note(d, (struct position){0, 0},
                          "'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query");
     }
-    if (spec->emit & EMIT_DECODE)
-        diagnostics_error(d, spec->decay->at, "decoding with 'decay' is not compiled yet");
-    if (spec->emit & EMIT_BACKWARD)
-        diagnostics_error(d, spec->decay->at, "gradients with 'decay' are not compiled yet");
+    if (spec->emit & EMIT_DECODE) diagnostics_error(d, spec->decay->at, "decoding with 'decay' is not compiled yet");
+    struct shared shared = {spec->decay, d};
+    if (spec->emit & EMIT_BACKWARD) spec_expressions(spec, check_shared, &shared);
 }
 
 /* Whether a kernel can decode: continue a sequence token by token. If not, reports errors. `asked` says that an option

@@ -13,6 +13,7 @@
 enum {
     MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES + 2 * MAX_VERSIONS,
     MAX_PARTS = 32,
+    FIRST_TERMS = 24, /* the number of the first part for the terms of prefix sums */
     MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS,
     MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 4 * MAX_VERSIONS
 };

@@ -230,8 +230,12 @@ static void set_prefix_sums(struct template_names *t, const struct emitted_file 
 {
     const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
     template_set_number(t, "PREFIX_SUMS", e->p->prefixes);
+    if (!e->p->prefixes) template_set_number(t, "PREFIX_GRADIENTS", 0);
     if (!e->p->prefixes) return;
     template_set(t, "REAL", emit_real(e->p->spec->dtype));
+    const char *const wanted = emit_prefix_wanted(e, t->arena);
+    template_set_number(t, "PREFIX_GRADIENTS", *wanted != 0);
+    template_set(t, "PREFIX_WANTED", wanted);
     template_set_number(t, "PREFIX_ROW", array_row_elements(&e->p->arrays->array[sums]));
 }
 

@@ -280,6 +280,8 @@ const char *emit_total_members(const struct emitted_file *e, struct arena *arena
 const char *emit_total_values(const struct emitted_file *e, struct arena *arena);
 const char *emit_left_values(const struct emitted_file *e, struct arena *arena);
 const char *emit_part_calls(const struct emitted_file *e, struct arena *arena);
+/* Returns C that tests whether a call of backward wants a gradient that depends on the terms of prefix sums. */
+const char *emit_prefix_wanted(const struct emitted_file *e, struct arena *arena);
 /* Returns "condition || name" as C, or `condition` if it contains the name already. */
 const char *emit_or_name(struct arena *arena, const char *condition, const char *name);
 

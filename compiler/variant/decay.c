@@ -31,7 +31,7 @@ void build_decay_sums(struct builder *x)
 {
     x->decay_of_query = x->decay_of_key = -1;
     if (!x->spec->decay) return;
-    x->t = module_axis(x->m, "t", SIZE_N_K, 0);
+    x->t = module_axis(x->m, "position", SIZE_N_K, 0);
     const int terms = build_terms(x);
     x->decay_of_query = build_prefix_sums(x, terms, x->i, build_query_position(x));
     x->decay_of_key = build_prefix_sums(x, terms, x->j, build_index_of(x, x->j));

@@ -616,10 +616,50 @@ static const int64_t part_from[] = {
 #endif
 };
 
+#if PREFIX_GRADIENTS
+/* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,
+   which are the gradients with respect to the terms. */
+static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
+    REAL *const sum = call->dlog_decay + task * n_k * PREFIX_ROW;
+    const REAL *const of_query = call->dlog_decay_q + task * n_q * PREFIX_ROW;
+    double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
+    (void)work;
+    for (int64_t t = n_k - 1; t >= 0; t--)
+        for (int64_t x = 0, at = t * PREFIX_ROW, from = (t - n_k + n_q) * PREFIX_ROW; x < PREFIX_ROW; x++, at++, from++) {
+            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            if (from >= 0) add_to_sum(&high[x], &low[x], (double)of_query[from]);
+            sum[at] = (REAL)(high[x] + low[x]);
+        }
+}
+
+/* Sets the pointers and the strides of the gradients with respect to the prefix sums, which begin at `at`. */
+static void set_prefix_gradients(struct call *call, unsigned char *at)
+{
+    call->dlog_decay_q = (REAL *)(void *)at;
+    call->dlog_decay_k = call->dlog_decay = (REAL *)(void *)(at + prefix_rows(&call->p, call->p.n_q));
+    call->dlog_decay_q_at = call->log_decay_q_at;
+    call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
+}
+
+/* Makes the gradient with respect to the terms, if the call wants a gradient that depends on it. */
+static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
+{
+    const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
+    return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
+}
+
+#endif
 /* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
+#if PREFIX_SUMS
+    const struct version terms = terms_version();
+    size_t bytes = bytes_a_thread(&terms);
+#else
     size_t bytes = 0;
+#endif
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
         for (int part = 0; part < PARTS && (k == 0 || part_from[k] <= n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
@@ -683,6 +723,12 @@ static size_t shared_bytes(const struct attn_problem *problem)
 #if TOTALS
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
+#endif
+#if PREFIX_GRADIENTS
+    bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
+#endif
+#if PREFIX_SUMS
+    bytes = bytes_plus(bytes, prefix_bytes(problem));
 #endif
     return bytes;
 }
@@ -773,6 +819,17 @@ PARAM_ROW_VALUES
     if (SUMS_WANTED) set_sums(&call, next);
 #else
     (void)next;
+#endif
+#if PREFIX_SUMS
+    unsigned char *const prefix = work - prefix_bytes(problem); /* the last of the bytes that all threads share */
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    set_prefix_sums(&call, prefix);
+#if PREFIX_GRADIENTS
+    if (PREFIX_WANTED)
+        set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
+#endif
+    error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
 #endif
 PART_CALLS
     return error;
