@@ -110,6 +110,9 @@ const char *emit_condition(struct emitter *x, const struct stmt *s);
    number for each query. The rows have strides in struct call, as rows of q and out have. Returns NULL for any other
    array. (address.c) */
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
+/* Returns whether the array has a vector for each row, and strides of its rows. A gradient with respect to an array in
+   `params` is contiguous. */
+bool emit_has_row_strides(const struct emitter *x, const struct array *a);
 /* Returns whether an array has elements for each query head, not only for each key/value head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
 /* Returns whether a state stores only the first and the last rows of the array, and drops the rows between them. */

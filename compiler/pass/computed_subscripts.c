@@ -3,7 +3,8 @@
    table[i - j + 127], clamped to the ends of the table.
    - If the subscripts depend only on i - j, the tile is a strip: it has one element for each difference i - j in the
      current ranges. Neighbouring lanes read neighbouring elements of the strip.
-   - Otherwise the tile has an element for each point of the axes on which the subscripts depend. */
+   - Otherwise the tile has an element for each point of the axes on which the subscripts depend.
+   A row of a parameter at a computed position is also copied if it is no whole number of vectors. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -136,6 +137,18 @@ static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r,
     return made ? made : copy_into(x, tile, &from, r, NULL);
 }
 
+bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes)
+{
+    const struct array *const a = &l->array[r->of];
+    const struct axis *const axis = &l->module->axis[lane];
+    bool row = false; /* it reads a row at a computed position */
+    if (a->kind != ARRAY_PARAM || !ref_uses_axis(r, lane)) return false;
+    if (ref_computes_with(r, lane)) return true;
+    for (int k = 0; k < r->rank; k++) row |= ref_axis(r, k) < 0 && axis_is_sequence(&l->module->axis[a->axes[k]]);
+    const bool vectors = ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
+    return row && !vectors;
+}
+
 static void walk(struct walk *x, struct stmt **body)
 {
     for (struct stmt **at = body; *at; at = &(*at)->next) {
@@ -150,7 +163,7 @@ static void walk(struct walk *x, struct stmt **body)
         const int lane = s->axes[s->rank - 1];
         for (int k = 0; k < s->operands; k++) {
             const struct ref *const r = &s->operand[k];
-            if (x->l->array[r->of].kind != ARRAY_PARAM || !ref_computes_with(r, lane)) continue;
+            if (!copies_elements(x->l, r, lane, x->lanes)) continue;
             struct stmt *const copy = copy_of(x, s, &s->operand[k], lane);
             copy->next = *at;
             *at = copy;

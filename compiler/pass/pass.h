@@ -57,6 +57,9 @@ enum packing {
 };
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
                 enum packing packing, const struct matrix_unit *unit);
+/* Returns whether the pass computed_subscripts copies the elements of a parameter that r reads into a tile. `lanes` is
+   the number of elements in a vector. (pass/computed_subscripts.c) */
+bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes);
 /* Round the extents of a tile up to the register sizes of matrix unit `unit`. One function is for an operand of a
    product, the other for the product's result. (pass/matrix_operands.c) */
 void pad_matrix_operand(struct array *a, const struct matrix_unit *unit);
