@@ -67,6 +67,23 @@ static struct node *decay_by_sums(struct separation *x, const struct value *v, c
     return n;
 }
 
+/* Adds the factors of the product e, over the operands of n->terms, to the factors of query and key, or makes n->decay
+   from one of them. Returns false if a factor is none of these. */
+static bool split_product(struct separation *x, struct node *n, const struct expr *e)
+{
+    if (e->op == EXPR_MUL) return split_product(x, n, e->arg[0]) && split_product(x, n, e->arg[1]);
+    const bool query = expr_uses_axis(e, n->terms->operand, x->lane),
+               key = expr_uses_axis(e, n->terms->operand, x->stream);
+    if (query && key) {
+        const struct node *const decay = n->decay ? NULL : decay_by_sums(x, n->terms, e, n->axis);
+        n->decay = decay;
+        return decay != NULL;
+    }
+    const struct expr **const to = &n->factor[key ? KEY : QUERY];
+    *to = separate_make(x, EXPR_MUL, *to, e);
+    return true;
+}
+
 /* Returns the LEAF for a sum over one constant axis of a[i] * b[j] * decay, where each element has its own decay by
    prefix sums. Returns NULL for any other value. */
 static struct node *decaying_product(struct separation *x, const struct ref *r)
@@ -76,21 +93,15 @@ static struct node *decaying_product(struct separation *x, const struct ref *r)
     if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->init != 0 || sum->where || !ref_equal(r, &plain) ||
         v->op != GRAPH_MAP || !ref_equal(&sum->operand[0], &terms) || v->rank != sum->rank + 1)
         return NULL;
-    const struct expr *const product = v->expr->op == EXPR_MUL ? v->expr->arg[0] : v->expr;
     const int axis = v->axes[v->rank - 1];
-    if (value_has_axis(sum, axis) || x->m->axis[axis].source != SIZE_CONSTANT || product->op != EXPR_MUL ||
-        product->arg[0]->op != EXPR_OPERAND || product->arg[1]->op != EXPR_OPERAND)
-        return NULL;
+    if (value_has_axis(sum, axis) || x->m->axis[axis].source != SIZE_CONSTANT) return NULL;
+    struct value *const copy = arena_alloc(x->m->arena, sizeof *copy); /* graph_insert moves values */
+    *copy = *v;
     struct node *const n = node(x, NODE_LEAF, NULL, NULL, x->m->axis[axis].extent);
     n->axis = axis;
-    n->decay = decay_by_sums(x, v, v->expr->arg[1], axis);
-    for (int k = 0; k < 2 && n->decay; k++) {
-        const struct ref *const factor = &v->operand[product->arg[k]->integer];
-        const bool query = ref_uses_axis(factor, x->lane), key = ref_uses_axis(factor, x->stream);
-        if (query == key) return NULL;
-        n->leaf[key ? KEY : QUERY] = *factor;
-    }
-    return n->decay && n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
+    n->terms = copy;
+    n->factor[QUERY] = n->factor[KEY] = expr_real(x->m, 1);
+    return split_product(x, n, v->expr) && n->decay ? n : NULL;
 }
 
 /* Returns the LEAF for an operand of the weight that is an inner product <a[i], b[j]> over one constant axis. Returns
@@ -138,6 +149,7 @@ static bool grows_exponentially(const struct graph *g, int v)
 bool separate_grows(const struct separation *x, const struct node *n)
 {
     if (!n) return false;
+    if (n->kind == NODE_LEAF && n->decay) return exponential_factor(x->g, n->terms, n->factor[KEY]);
     if (n->kind == NODE_LEAF) return grows_exponentially(x->g, n->leaf[KEY].of);
     if (n->kind == NODE_FACTOR) return exponential_factor(x->g, x->value, n->factor[KEY]);
     return separate_grows(x, n->a) || separate_grows(x, n->b);
@@ -317,6 +329,22 @@ static const struct expr *decay_feature(struct separation *x, const struct node 
     return e && side == QUERY ? expr_make(x->m, EXPR_SELECT, x->before, expr_real(x->m, 1), e) : e;
 }
 
+/* Returns element f of the vector of a LEAF whose elements decay, with the feature of its decay. */
+static const struct expr *decaying_element(struct separation *x, const struct node *n, enum side side,
+                                           const struct expr *f)
+{
+    const struct expr *with[MAX_OPERANDS] = {NULL}, *const index = expr_leaf(x->m, EXPR_INDEX, n->axis);
+    for (int k = 0; k < n->terms->operands; k++) {
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+        if (!expr_uses(n->factor[side], with[k])) continue;
+        const struct ref r = of_element(x, n->terms->operand[k], n->axis, f);
+        if (!(with[k] = operand_of(x, side, &r))) return NULL;
+    }
+    const struct expr *const element = expr_bind(x->m, expr_replace(x->m, n->factor[side], index, f), with),
+                             *const decay = decay_feature(x, n->decay, side, f);
+    return decay ? separate_make(x, EXPR_MUL, element, decay) : NULL;
+}
+
 /* Returns the factor of a state with a decay by prefix sums from one chunk to the next. */
 static const struct expr *kept_by_sums(const struct separation *x, const struct node *n, const struct expr *f,
                                        int64_t chunk, struct value *state)
@@ -345,6 +373,7 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
 {
     switch (n->kind) {
     case NODE_LEAF: {
+        if (n->decay) return decaying_element(x, n, side, f);
         struct ref r = n->leaf[side];
         for (int k = 0; k < r.rank; k++)
             r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, n->axis), f);

@@ -38,12 +38,14 @@ struct node {
     const struct expr *factor[2]; /* of a FACTOR: the factor of each side, over the weight's operands */
     const struct expr *base;      /* of a DECAY: 0 < base <= 1 */
     /* Of a DECAY by prefix sums: both parts of the sum of each side, and the axis of the elements that have their own
-       sums, or -1. A LEAF can have such a decay of its elements. */
+       sums, or -1. A LEAF can have such a decay of its elements: then its vectors are the factors of each side, over
+       the operands of `terms`. */
     const struct sums {
         struct ref side[2], low[2];
         int axis;
     } *sums;
     const struct node *decay;
+    const struct value *terms;
 };
 
 /* The state of the pass while it replaces one weight. */
