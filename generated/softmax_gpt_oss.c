@@ -7644,7 +7644,8 @@ struct version {
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
-    int of_keys; /* a task is a tile of keys */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
+                                                                query head; or OF_QUERIES */
     int saves;   /* forward stores for each query the values that backward needs */
     int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
     int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
@@ -7895,7 +7896,7 @@ static int run(const struct call *call, const struct version *this, int threads,
         run_in_order(&work);
         return 0;
     }
-    const int64_t heads = this->tile == 0 || this->of_keys ? p->kv_heads : p->heads;
+    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
     const int64_t positions = this->of_keys ? p->n_k : p->n_q;
     int64_t tasks = p->batch * heads;
     tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
@@ -7992,15 +7993,15 @@ static struct version part_version(int part, int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_v4, .tile = 256, .own = 940032, .of_pair = 128,
-            .wanted = wanted_0, .of_keys = 1, .in_order = 1};
+            .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_v3, .tile = 256, .own = 940032, .of_pair = 128,
-            .wanted = wanted_0, .of_keys = 1, .in_order = 1};
+            .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
 #endif
     return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_any, .tile = 128, .own = 530432, .of_pair = 128,
-        .wanted = wanted_0, .of_keys = 1, .in_order = 1};
+        .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)

@@ -262,6 +262,11 @@ void graph_sweep(struct graph *g)
     g->values = kept;
 }
 
+int graph_summed(const struct value *v)
+{
+    return v->op == GRAPH_CONTRACT ? 2 : v->op == GRAPH_REDUCE ? 1 : 0;
+}
+
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
     if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->bytes != b->bytes ||

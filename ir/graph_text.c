@@ -56,7 +56,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
         text_add(out, " ");
         expr_print(m, merged(g, v), v->operand, referred, g, out);
     } else
-        for (int k = 0; k < v->operands; k++) {
+        for (int k = 0; k < graph_summed(v); k++) {
             text_add(out, " ");
             ref_print(m, &v->operand[k], referred, g, out);
         }
@@ -66,7 +66,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     }
     if (v->keep) {
         text_add(out, " keep ");
-        expr_print(m, v->keep, NULL, referred, g, out);
+        expr_print(m, v->keep, v->operand, referred, g, out);
     }
     if (v->online >= 0) text_add(out, " online %%%d", v->online);
     if (v->power) text_add(out, " power %lld", (long long)v->power);
@@ -116,6 +116,20 @@ static enum origin read_origin(struct reader *r)
     for (int k = 0; k < ORIGINS; k++)
         if (k != ORIGIN_LEARNED && reader_take(r, origin_name((enum origin)k))) return (enum origin)k;
     return ORIGIN_LEARNED;
+}
+
+/* Reads the factor `keep`. The values that it reads become operands after those that are summed. */
+static void read_keep(struct reader *r, struct value *v)
+{
+    const struct expr *with[MAX_OPERANDS];
+    r->operands = 0;
+    v->keep = reader_expr(r);
+    for (int k = 0; k < r->operands && !r->failed; k++) {
+        const int number = graph_operand(v, &r->operand[k]);
+        if (number < 0) reader_error(r, "the value has too many operands");
+        with[k] = expr_leaf(r->module, EXPR_OPERAND, number < 0 ? 0 : number);
+    }
+    if (r->operands && !r->failed) v->keep = expr_bind(r->module, v->keep, with);
 }
 
 static void read_value(struct reader *r, struct graph *g)
@@ -176,7 +190,7 @@ static void read_value(struct reader *r, struct graph *g)
     case GRAPH_REDUCE: number = graph_reduce(g, fold, init, rank, axes, reader_ref(r), NULL); break;
     }
     if (reader_take(r, "where")) g->value[number].where = reader_expr(r);
-    if (reader_take(r, "keep")) g->value[number].keep = reader_expr(r);
+    if (reader_take(r, "keep")) read_keep(r, &g->value[number]);
     if (reader_take(r, "online")) g->value[number].online = value_number(r);
     if (reader_take(r, "power")) g->value[number].power = reader_int(r, 1);
 }

@@ -58,7 +58,8 @@ static const char *named_check(const struct graph *g, int number)
     const char *const wrong = within_check(m, &v->within, v->rank, v->axes);
     if (wrong) return wrong;
     if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features must have two axes";
-    return v->op == GRAPH_TABLE || v->origin != ORIGIN_LEARNED ? constant_check(g, v) : NULL;
+    const bool given = v->origin == ORIGIN_LEARNED || v->origin == ORIGIN_COMPUTED;
+    return v->op == GRAPH_TABLE || !given ? constant_check(g, v) : NULL;
 }
 
 static const char *map_check(const struct graph *g, const struct value *v)
@@ -98,7 +99,9 @@ static const char *keep_check(const struct graph *g, const struct value *v)
     for (int k = 0; k < v->rank; k++) chunks |= axis_is_chunks(&m->axis[v->axes[k]]);
     if (!chunks || !v->where) return "'keep' needs an axis of chunks and a region";
     if (v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)) return "'keep' needs a sum that starts from 0";
-    struct allowed allowed = {.index = axis_bits(v->rank, v->axes)};
+    struct allowed allowed = {.operands = v->operands, .index = axis_bits(v->rank, v->axes)};
+    for (int k = 0; k < graph_summed(v); k++)
+        if (expr_uses(v->keep, expr_leaf(m, EXPR_OPERAND, k))) return "'keep' uses an operand that is summed";
     const char *wrong = expr_check(m, v->keep, &allowed);
     return wrong ? arena_printf(m->arena, "in 'keep': %s", wrong) : NULL;
 }
@@ -108,12 +111,12 @@ static const char *fold_check(const struct graph *g, int number)
     const struct value *v = &g->value[number];
     struct module *m = g->module;
     if (v->expr) return "it has an expression";
-    if (v->operands != (v->op == GRAPH_CONTRACT ? 2 : 1))
+    if (v->keep ? v->operands < graph_summed(v) : v->operands != graph_summed(v))
         return arena_printf(m->arena, "it has %d operands", v->operands);
     if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM && v->fold != FOLD_MAX) return "it is neither a sum nor a maximum";
     if (v->op == GRAPH_REDUCE && isnan(v->init)) return "its start value is not a number";
     uint32_t result = axis_bits(v->rank, v->axes), domain = result, used = 0;
-    for (int k = 0; k < v->operands; k++) used |= ref_axes(&v->operand[k]);
+    for (int k = 0; k < graph_summed(v); k++) used |= ref_axes(&v->operand[k]);
     domain |= used;
     if (v->where) {
         struct allowed allowed = {.index = domain};

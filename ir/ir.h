@@ -432,7 +432,8 @@ struct value {
     int online;
     int64_t power;
     /* REDUCE, CONTRACT with an axis of chunks: the factor that multiplies the sum when it is carried to the next chunk.
-       It may use SIZE, and INDEX of the value's axes. NULL: the sum is not carried.
+       It may use SIZE, INDEX of the value's axes, and operands after those that are summed (graph_summed). NULL: the
+       sum is not carried.
        - S[c + 1] = keep * S[c] + the sum of the terms for the keys that are in the region of c + 1 but not of c.
        - If the region of a chunk contains the later chunks, the recurrence runs backward, from S[c + 1] to S[c].
        S is defined as the sum over the region. The separate pass sets `keep` only if the recurrence gives this sum. */
@@ -486,6 +487,8 @@ int graph_find(const struct graph *g, const char *name);
 /* Removes the values that no output depends on, and renumbers the rest. Integer parameters stay. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
+/* The number of operands that a REDUCE or CONTRACT sums: 1 or 2. Only `keep` uses the operands after them. */
+int graph_summed(const struct value *v);
 /* The number of operands that refer to value v, plus one if v is an output. */
 int graph_uses(const struct graph *g, int v);
 bool graph_value_equal(const struct value *a, const struct value *b); /* both must belong to one module */

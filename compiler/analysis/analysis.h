@@ -124,6 +124,40 @@ struct decay {
 const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered,
                      const struct expr *e, struct decay *out);
 
+/* A prefix sum: the sum of terms, one for each position, over the positions up to that of a query, or up to that of a
+   key. A kernel computes the prefix sums of a call once, and stores them in arrays over the queries and over the keys
+   (prefix_sums.c). */
+struct prefix_sum {
+    int terms; /* the number of the value that is summed */
+    bool of_query;
+};
+bool prefix_sum_of(const struct graph *g, int v, struct prefix_sum *out); /* whether value v is a prefix sum */
+bool has_prefix_sums(const struct graph *g);
+/* The arrays of prefix sums. Those with LOW have what the others lose when they are rounded, so that a difference of
+   two large sums keeps its digits.
+   - OF_CHUNK: the same memory as OF_KEY, for readers that need no gradient: the ends of chunks
+   - GRADIENT_OF_QUERY, GRADIENT_OF_KEY: the gradients with respect to OF_QUERY and OF_KEY
+   - GRADIENT: the gradient with respect to the terms */
+enum prefix_array {
+    PREFIX_OF_QUERY,
+    PREFIX_OF_QUERY_LOW,
+    PREFIX_OF_KEY,
+    PREFIX_OF_KEY_LOW,
+    PREFIX_OF_CHUNK,
+    PREFIX_OF_CHUNK_LOW,
+    PREFIX_GRADIENT_OF_QUERY,
+    PREFIX_GRADIENT_OF_KEY,
+    PREFIX_GRADIENT,
+    PREFIX_ARRAYS
+};
+const char *prefix_array_name(enum prefix_array array);
+enum prefix_array prefix_array_find(const char *name); /* PREFIX_ARRAYS: there is no such array */
+/* Computes the arrays of prefix sums for the interpreters, from the inputs `in` of the graph before all passes. `out`
+   has room for PREFIX_ARRAYS tensors. The low parts are 0, because the interpreters do not round to f32. Returns NULL or
+   an error message. */
+const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
+                           int count, struct tensor *out, int *made);
+
 /* Finds the indices of `axis` that are in a region, as a union of ranges (region.c). The bounds are expressions in the
    current ranges of the other axes; NULL: the range has no such bound.
    - `every` is false: the union contains each index that is in the region for some indices of the other axes.
@@ -221,8 +255,9 @@ extern const struct array_size_row array_sizes[ARRAY_SIZES];
 enum entry { ENTRY_FORWARD, ENTRY_BACKWARD, ENTRIES };
 enum array_access { ACCESS_NONE, ACCESS_READ, ACCESS_WRITTEN, ACCESS_WANTED /* written unless it is NULL */ };
 /* How a caller passes an array: as an argument of the entry points, or in struct attn_problem, NAME_params or
-   NAME_gradients. WITHIN: not by itself; its rows are the first elements of the rows of another array. */
-enum array_place { PLACE_ARGUMENT, PLACE_PROBLEM, PLACE_PARAMS, PLACE_GRADIENTS, PLACE_WITHIN };
+   NAME_gradients. WITHIN: not by itself; its rows are the first elements of the rows of another array. WORKSPACE: not
+   at all; the kernel computes it. */
+enum array_place { PLACE_ARGUMENT, PLACE_PROBLEM, PLACE_PARAMS, PLACE_GRADIENTS, PLACE_WITHIN, PLACE_WORKSPACE };
 /* The array has one element, or one row of elements, for each query, key, pair, sequence or head. A SHARED array is the
    same for all. */
 #define ARRAY_ROLES \

@@ -122,9 +122,9 @@ static void describe(struct kernel_array *a, struct arena *arena)
     a->rows = !dtype_is_integer(a->dtype) && rows_of_tokens(a);
     if (a->rows)
         a->strides = arena_printf(arena,
-                                  a->place == PLACE_PARAMS    ? "%s_at"
-                                  : a->place == PLACE_PROBLEM ? "p.%s_at"
-                                                              : "p.%s",
+                                  a->place == PLACE_PARAMS || a->place == PLACE_WORKSPACE ? "%s_at"
+                                  : a->place == PLACE_PROBLEM                             ? "p.%s_at"
+                                                                                          : "p.%s",
                                   a->member);
 }
 
@@ -192,12 +192,33 @@ static bool compares_ids(const struct graph *g, const struct value *param)
     return false;
 }
 
+/* Adds the arrays of prefix sums, if the graph has such sums. Parts of backward add the gradients. */
+static void add_prefix_sums(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
+{
+    const struct value *of[2] = {NULL, NULL};
+    struct prefix_sum found;
+    for (int v = 0; v < source->values; v++)
+        if (prefix_sum_of(source, v, &found)) of[found.of_query] = &source->value[v];
+    for (int n = 0; n < PREFIX_ARRAYS && of[0] && of[1]; n++) {
+        const enum prefix_array array = (enum prefix_array)n;
+        const bool query = array == PREFIX_OF_QUERY || array == PREFIX_OF_QUERY_LOW ||
+                           array == PREFIX_GRADIENT_OF_QUERY;
+        struct kernel_array *const a = &all->array[all->count++];
+        *a = (struct kernel_array){.name = prefix_array_name(array),
+                                   .place = PLACE_WORKSPACE,
+                                   .dtype = dtype_of_sums(spec->dtype),
+                                   .gradient_of = -1};
+        set_axes(a, source->module, of[query]);
+    }
+}
+
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source)
 {
     struct arena *const arena = source->module->arena;
     struct kernel_arrays *const all = arena_alloc(arena, sizeof *all);
     const enum dtype real = dtype_of_sums(spec->dtype);
-    all->array = arena_alloc(arena, (size_t)(FIXED + source->outputs + 2 * source->values) * sizeof *all->array);
+    all->array = arena_alloc(arena, (size_t)(FIXED + PREFIX_ARRAYS + source->outputs + 2 * source->values) *
+                                        sizeof *all->array);
     add_fixed(all, spec, source);
     for (int o = 1; o < source->outputs; o++) {
         struct kernel_array *const a = &all->array[all->count++];
@@ -225,6 +246,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                    .initial = value->initial};
         set_axes(a, source->module, value);
     }
+    add_prefix_sums(all, spec, source);
     for (int n = 0; n < all->count; n++) describe(&all->array[n], arena);
     for (int n = 0, given = all->count; n < given; n++) {
         if (!all->array[n].learned) continue;

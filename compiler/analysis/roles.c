@@ -9,11 +9,14 @@ static bool run_time(const struct graph *g, int axis)
     return !axis_is_whole(&g->module->axis[axis]);
 }
 
-/* Marks value v and all values that v is computed from. */
+/* Marks value v and all values that v is computed from. A prefix sum is like an array of the caller: it is computed
+   before the loops. */
 static void mark(const struct graph *g, int v, bool *needed)
 {
+    struct prefix_sum sum;
     if (needed[v]) return;
     needed[v] = true;
+    if (prefix_sum_of(g, v, &sum)) return;
     for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
     if (g->value[v].online >= 0) mark(g, g->value[v].online, needed);
 }
@@ -58,7 +61,8 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
     find_rows(g, result, out);
     mark(g, g->output[output].value, needed);
     for (int v = 0; v < g->values; v++) {
-        const uint32_t axes = needed[v] ? axes_of_loops(&g->value[v]) : 0;
+        struct prefix_sum sum;
+        const uint32_t axes = needed[v] && !prefix_sum_of(g, v, &sum) ? axes_of_loops(&g->value[v]) : 0;
         for (int axis = 0; axis < g->module->axes; axis++) {
             if (!(axes >> axis & 1) || !run_time(g, axis) || out->rows >> axis & 1 ||
                 g->module->axis[axis].source == SIZE_UNITS)

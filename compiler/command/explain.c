@@ -122,7 +122,10 @@ static void explain_states(const struct compilation *c)
         if (!g->value[v].keep || g->value[v].keep == keep) continue;
         keep = g->value[v].keep;
         struct text text = {0};
-        expression_print(keep, NULL, g->module, &text);
+        if (g->value[v].operands > graph_summed(&g->value[v]))
+            text_add(&text, "the decay over the chunk");
+        else
+            expression_print(keep, NULL, g->module, &text);
         printf("  from chunk to chunk a state is multiplied by %s\n", text.data);
         text_free(&text);
     }

@@ -39,6 +39,8 @@ struct unit {
     int compilations;
     struct version version[MAX_COMPILATIONS]; /* versions of forward, sorted by target, then by number of keys */
     int versions;
+    struct version prefix[MAX_VERSIONS]; /* if the graph has prefix sums: their terms, one version for each target */
+    int prefixes;
     struct version backward[MAX_BACKWARDS]; /* versions of the gradients, sorted by target, then by number of keys */
     /* backwards, parts: the number of versions of the gradients, and of parts. saved: the number of arrays that forward
        saves. row_sums: the number of arrays of row sums that a part makes for later parts. */

@@ -52,7 +52,9 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
         if (p->backward[k].target == t && p->backward[k].from <= keys) chosen[p->backward[k].part] = p->backward[k].c;
     for (int n = 0; n < p->parts; n++)
         if (chosen[n] && !(program_recomputes_saved(&chosen[n]->program) && kept)) part[made.parts++] = chosen[n];
-    if (made.parts) made.whole = whole_of(p, part[made.parts - 1]);
+    int last = made.parts - 1;
+    while (last > 0 && part[last]->program.of_terms) last--;
+    if (made.parts) made.whole = whole_of(p, part[last]);
     return made;
 }
 

@@ -122,13 +122,43 @@ static const struct compilation *add_part(struct maker *x, const struct compilat
                                           int group, const struct compilation **part, int *parts)
 {
     if (!x->good) return NULL;
-    if (*parts == MAX_PARTS) {
+    if (*parts == (first->program.of_terms ? MAX_PARTS : FIRST_TERMS)) {
         diagnostics_error(x->d, x->p->spec->emit_at, "gradients in more than %d parts are not compiled yet", MAX_PARTS);
         x->good = false;
         return NULL;
     }
-    const struct program program = {.kind = kind, .linear = first->program.linear, .group = group};
+    const struct program program = {
+        .kind = kind, .linear = first->program.linear, .group = group, .of_terms = first->program.of_terms};
     return part[(*parts)++] = compile_program(x, first->schedule, first->target, program, false);
+}
+
+/* Compiles the parts that add the sums of slices, if `first` leaves such sums. */
+static void add_totals(struct maker *x, const struct compilation *first, const struct compilation **part, int *parts)
+{
+    for (int group = 1, groups = 1; first->gradients.totals && group <= groups && x->good; group++) {
+        const struct compilation *c = add_part(x, first, PROGRAM_TOTALS, group, part, parts);
+        if (c) groups = c->gradients.groups;
+    }
+}
+
+/* Whether the terms of prefix sums are computed from arrays, which have gradients. */
+static bool terms_have_gradients(const struct unit *p)
+{
+    return p->spec->decay && p->spec->decay->elements > 0;
+}
+
+/* Compiles the parts for the gradients with respect to the arrays that the terms of prefix sums are computed from. They
+   have numbers from FIRST_TERMS on, because they run after all other parts. */
+static void compile_terms(struct maker *x, const struct compilation *like, const struct compilation **part)
+{
+    const struct program program = {
+        .kind = PROGRAM_GRADIENTS, .linear = like->program.linear, .group = 1, .of_terms = true};
+    const struct compilation *const first = compile_program(x, like->schedule, like->target, program, false);
+    int parts = FIRST_TERMS;
+    part[parts++] = first;
+    for (int group = 2; x->good && group <= first->gradients.groups; group++)
+        add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
+    if (x->good) add_totals(x, first, part, &parts);
 }
 
 /* Compiles the parts of the gradients for a target. They run in this order:
@@ -136,7 +166,8 @@ static const struct compilation *add_part(struct maker *x, const struct compilat
    - part 1: sums over the elements of rows
    - part 2 and later: one part for each group of gradients that share loops
    - from_sums: gradients from sums that a group of gradients has stored in the workspace
-   - totals: gradients that are sums over all rows, from one partial sum for each slice of the rows */
+   - totals: gradients that are sums over all rows, from one partial sum for each slice of the rows
+   - terms: gradients with respect to the arrays in the terms of prefix sums */
 static void compile_backward(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear,
                              const struct compilation **part)
 {
@@ -159,10 +190,8 @@ static void compile_backward(struct maker *x, const struct schedule *schedule, c
     for (int group = 2; group <= first->gradients.groups; group++)
         add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
     if (first->gradients.from_sums) add_part(x, first, PROGRAM_FROM_SUMS, 1, part, &parts);
-    for (int group = 1, groups = 1; first->gradients.totals && group <= groups && x->good; group++) {
-        const struct compilation *c = add_part(x, first, PROGRAM_TOTALS, group, part, &parts);
-        if (c) groups = c->gradients.groups;
-    }
+    add_totals(x, first, part, &parts);
+    if (x->good && terms_have_gradients(p)) compile_terms(x, first, part);
 }
 
 /* Returns the entry of the schedule for this number of keys; NULL: none. */
@@ -345,7 +374,7 @@ static bool reads_alike(const struct compilation *heads, const struct compilatio
 static void add_heads(struct maker *x, const struct target *target, int first, bool shown)
 {
     struct unit *p = x->p;
-    bool some = p->spec->values_are_keys && first < p->versions;
+    bool some = p->spec->values_are_keys && !has_prefix_sums(p->graph) && first < p->versions;
     for (int v = first; v < p->versions; v++) some &= p->version[v].few && !p->version[v].c->program.linear;
     if (!some) return;
     struct compilation *c = make_for_few(x, target, (struct program){.kind = PROGRAM_FORWARD, .by_heads = true}, shown);
@@ -506,6 +535,20 @@ static void make_attending(struct maker *x)
     }
 }
 
+/* Compiles the program for the terms of prefix sums, for each target with a version. */
+static void make_prefix_terms(struct maker *x)
+{
+    struct unit *const p = x->p;
+    const struct program program = {.kind = PROGRAM_PREFIX_TERMS};
+    if (!has_prefix_sums(p->graph)) return;
+    for (int v = 0; v < p->versions && x->good; v++) {
+        const struct target *const target = p->version[v].target;
+        if (v > 0 && target == p->version[v - 1].target) continue;
+        struct compilation *const c = compile_program(x, NULL, target, program, false);
+        p->prefix[p->prefixes++] = (struct version){.target = target, .c = c, .cooperative = 1};
+    }
+}
+
 /* Decides what a state stores, and compiles the programs that extend a state.
    - If the longest sequences use the linear form on every target: sums over chunks, and the last p->read_back keys and
      values, which queries still read.
@@ -626,6 +669,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         if (x->good && p->compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
         if (x->good && p->compilations > first) add_heads(x, target[t], first_version, t == 0);
     }
+    if (x->good) make_prefix_terms(x);
     if (!x->good) return false;
     for (int v = 0; v < p->versions && (spec->emit & EMIT_BACKWARD) && x->good; v++)
         if (v == 0 || p->version[v].target != p->version[v - 1].target) make_backward(x, p->version[v].target);

@@ -42,15 +42,16 @@ static bool has_rows(const struct emitter *x, const struct array *a)
 
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a)
 {
-    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && array_of_rows(x->l, a)));
+    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && array_of_rows(x->l, a)) ||
+                                     prefix_array_find(a->name) != PREFIX_ARRAYS);
     const int k = table ? kernel_array_find(x->arrays, a->name) : -1;
     return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
 }
 
-bool emit_starts_at_first(const struct emitter *x, const struct array *a)
+bool emit_has_row_strides(const struct emitter *x, const struct array *a)
 {
     const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
-    return dtype_is_integer(a->dtype) && !(k >= 0 && x->arrays->array[k].declared);
+    return array_of_elements(x->l, a) && (k < 0 || x->arrays->array[k].place != PLACE_GRADIENTS);
 }
 
 bool emit_has_dropped(const struct emitter *x, const struct array *a)
@@ -106,7 +107,7 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         enum size_source source = x->m->axis[a->axes[k]].source;
         if (emit_sums_of_queries(x, a) && source == SIZE_N_Q)
             return arena_printf(arena, "%lld", (long long)emit_row_of_sums(x->m, a));
-        if (array_of_elements(x->l, a) || rows || emit_strided_rows(x, a)) {
+        if (emit_has_row_strides(x, a) || rows || emit_strided_rows(x, a)) {
             const bool members = emit_has_members(x, a);
             if (source == SIZE_BATCH) return arena_printf(arena, "%s_batch", a->name);
             if (source == SIZE_KV_HEADS) return arena_printf(arena, members ? "members * %s_head" : "%s_head", a->name);

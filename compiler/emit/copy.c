@@ -43,6 +43,7 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
     if (row >= 0 && x->m->axis[row].source == SIZE_ROWS && x->l->array[from->of].kind != ARRAY_TILE)
         return false; /* SIZE_ROWS: rows of several heads have no common stride */
+    if (row >= 0 && ref_computes_with(from, row)) return false; /* rows at computed subscripts have no common stride */
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;

@@ -151,7 +151,8 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
         text_add(out, ", .of_pair = %lld", (long long)(c->spec->head_dim + c->spec->value_dim));
     if (program_saves_rows(&c->program)) text_add(out, ", .saves = 1");
     if (wanted) text_add(out, ", .wanted = wanted_%d", wanted_function(x, wanted));
-    if (emit_tasks_of_keys(l)) text_add(out, ", .of_keys = 1");
+    if (emit_tasks_of_keys(l))
+        text_add(out, ", .of_keys = %s", emit_tasks_over(l, SIZE_MEMBERS) ? "OF_QUERY_HEAD" : "OF_KEY_HEAD");
     if (emit_units_of(l))
         text_add(out, ", .units = %lld, .unit_heads = %d", (long long)emit_units_of(l),
                  emit_tasks_over(l, SIZE_MEMBERS)    ? 2
@@ -327,6 +328,15 @@ static int emitted_versions(const struct emitted_file *e, const struct version *
                 break;
             }
     return count;
+}
+
+void emit_choice_of_terms(const struct emitted_file *e, struct template_names *t)
+{
+    struct version v[MAX_VERSIONS];
+    struct text made = {0};
+    struct version_choice x = choice_in(e);
+    choose(&x, v, emitted_versions(e, e->p->prefix, e->p->prefixes, v), "", &made);
+    template_set_text(t, "TERMS_CHOICE", &made);
 }
 
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t)

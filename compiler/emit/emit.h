@@ -13,6 +13,7 @@
 enum {
     MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES + 2 * MAX_VERSIONS,
     MAX_PARTS = 32,
+    FIRST_TERMS = 24, /* the number of the first part for the terms of prefix sums */
     MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS,
     MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 4 * MAX_VERSIONS
 };
@@ -39,6 +40,8 @@ struct emission {
     int compilations;
     const struct version *version; /* sorted by target, then by `from` */
     int versions;
+    const struct version *prefix; /* versions for the terms of prefix sums, sorted by target; none: there are no sums */
+    int prefixes;
     const struct version *backward; /* versions of the gradients, sorted in the same order as `version` */
     int backwards, parts;           /* the number of parts of backward, which run one after the other */
     const struct version *extend;   /* versions for states that sum chunks, sorted by target */

@@ -56,6 +56,15 @@ static bool is_param_of_rows(const struct kernel_array *a)
     return a->place == PLACE_PARAMS && a->rows;
 }
 
+/* Returns whether the kernel computes the array. Backward needs all such arrays, forward those without gradients. */
+static bool is_computed(const struct kernel_array *a, bool backward)
+{
+    const enum prefix_array array = prefix_array_find(a->name);
+    const bool gradient = array == PREFIX_GRADIENT || array == PREFIX_GRADIENT_OF_QUERY ||
+                          array == PREFIX_GRADIENT_OF_KEY;
+    return a->place == PLACE_WORKSPACE && (backward || !gradient);
+}
+
 /* Returns whether kernels read the array within another one. struct call has its own pointer and strides for it. */
 static bool is_read_within(const struct kernel_array *a)
 {
@@ -72,6 +81,10 @@ static const char *call_members(struct arena *arena, const struct kernel_arrays 
         const enum array_access forward = a->access[ENTRY_FORWARD],
                                 last = backward ? a->access[ENTRY_BACKWARD] : ACCESS_NONE;
         const bool written = forward > ACCESS_READ || last > ACCESS_READ;
+        if (is_computed(a, backward))
+            members = arena_printf(arena, "%s%s%s *%s; /* [%s] */\n    struct attn_strides %s;", members,
+                                   *members ? "\n    " : "", emit_stored(a->dtype), a->member,
+                                   array_shape_text(arena, a, ","), a->strides);
         if (a->place != PLACE_ARGUMENT && a->place != PLACE_PROBLEM && !is_param_of_rows(a) && !is_read_within(a))
             continue;
         if (forward == ACCESS_NONE && last == ACCESS_NONE) continue;
@@ -213,11 +226,25 @@ static const char *lengths(const struct version *v, int versions, struct arena *
     return from;
 }
 
+static void set_prefix_sums(struct template_names *t, const struct emitted_file *e)
+{
+    const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
+    template_set_number(t, "PREFIX_SUMS", e->p->prefixes);
+    if (!e->p->prefixes) template_set_number(t, "PREFIX_GRADIENTS", 0);
+    if (!e->p->prefixes) return;
+    template_set(t, "REAL", emit_real(e->p->spec->dtype));
+    const char *const wanted = emit_prefix_wanted(e, t->arena);
+    template_set_number(t, "PREFIX_GRADIENTS", *wanted != 0);
+    template_set(t, "PREFIX_WANTED", wanted);
+    template_set_number(t, "PREFIX_ROW", array_row_elements(&e->p->arrays->array[sums]));
+}
+
 static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
     const bool totals = emit_has_totals(e, t->arena);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
-    template_set_number(t, "SIZES", e->p->parts > 0 || (e->p->spec->emit & EMIT_DECODE));
+    template_set_number(t, "SIZES", e->p->parts > 0 || e->p->prefixes || (e->p->spec->emit & EMIT_DECODE));
+    template_set_number(t, "TASKS_OF_KEYS", e->p->parts > 0 || e->p->prefixes);
     bool of_batch = false;
     for (int k = 0; k < e->p->backwards; k++) {
         const struct compilation *const c = e->p->backward[k].c;
@@ -497,6 +524,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p->arrays, e->p->parts > 0));
     set_arrays(&t, e->p->arrays, ENTRY_FORWARD);
     set_params(&t, e);
+    set_prefix_sums(&t, e);
     set_backward(&t, e);
     set_state(&t, e);
     set_results(&t, e);
@@ -516,6 +544,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     struct text params = {0};
     emit_params_functions(e->p, &params);
     emit_choice(e, &t);
+    if (e->p->prefixes) emit_choice_of_terms(e, &t);
     if (e->p->parts) emit_choice_of_parts(e, &t);
     template_set_text(&t, "PARAMS_FUNCTIONS", &params);
     bool several = emit_by_length(e->version, e->versions);

@@ -13,8 +13,10 @@ static bool value_of_units(const struct graph *g, int v)
 
 const char *emit_form(const struct compilation *c)
 {
-    const char *name = c->program.linear ? "linear_" : "", *const fixed = program_function(&c->program);
     struct arena *arena = c->graph->module->arena;
+    const char *name = arena_printf(arena, "%s%s", c->program.linear ? "linear_" : "",
+                                    c->program.of_terms ? "terms_" : ""),
+               *const fixed = program_function(&c->program);
     if (fixed) return fixed;
     if (program_adds_totals(&c->program)) return arena_printf(arena, "%stotals%d", name, c->program.group);
     bool sums = false, any = false;

@@ -124,6 +124,12 @@ static const struct array *integers_of(const struct emitter *x, const struct exp
     return &x->l->array[a];
 }
 
+bool emit_starts_at_first(const struct emitter *x, const struct array *a)
+{
+    const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
+    return dtype_is_integer(a->dtype) && !(k >= 0 && x->arrays->array[k].declared);
+}
+
 bool emit_starts_at_sequence(const struct emitter *x, const struct array *a)
 {
     return a->rank == 2 && x->m->axis[a->axes[0]].source == SIZE_BATCH && x->task_axis[a->axes[0]];

@@ -243,17 +243,38 @@ static const char *before_totals(const struct emitted_file *e, struct arena *are
     return statements;
 }
 
+const char *emit_prefix_wanted(const struct emitted_file *e, struct arena *arena)
+{
+    const char *wanted = "";
+    for (int k = 0; k < e->p->backwards; k++) {
+        const struct compilation *const c = e->p->backward[k].c;
+        for (int o = 0; c && c->program.of_terms && o < c->graph->outputs; o++) {
+            const int array = kernel_array_find(e->p->arrays, c->graph->output[o].name);
+            if (array < 0) continue; /* sums of slices */
+            wanted = emit_or_name(arena, wanted,
+                                  arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
+        }
+    }
+    return wanted;
+}
+
 const char *emit_part_calls(const struct emitted_file *e, struct arena *arena)
 {
     const char *calls = "", *const before = before_totals(e, arena);
+    bool summed = !*emit_prefix_wanted(e, arena);
     for (int part = 0; part < e->p->parts; part++) {
-        bool totals = false, saved = false;
+        bool totals = false, saved = false, of_terms = false;
         for (int k = 0; k < e->p->backwards; k++) {
             const struct compilation *c = e->p->backward[k].c;
             if (e->p->backward[k].part != part || !c) continue;
             totals |= program_adds_totals(&c->program);
             saved |= program_recomputes_saved(&c->program);
+            of_terms |= c->program.of_terms;
         }
+        if (of_terms && !summed)
+            calls = arena_printf(
+                arena, "%s\n    if (!error) error = make_prefix_gradients(&call, threads, work, bytes);", calls);
+        summed |= of_terms;
         calls = arena_printf(arena,
                              totals && *before
                                  ? "%s%s    if (!error%s) {\n        struct call left = call;\n%s        error = "

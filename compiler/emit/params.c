@@ -101,7 +101,8 @@ void emit_params_functions(const struct emission *p, struct text *out)
                    *shape = a->rank ? array_shape_text(arena, a, a->origin == ORIGIN_NORMAL ? " * " : ", ") : "1";
         text_add(&made, "    %s *const %s = (%s *)(void *)(bytes + %lld);\n", real, field, real, (long long)at);
         switch (a->origin) {
-        case ORIGIN_LEARNED: break;
+        case ORIGIN_LEARNED:
+        case ORIGIN_COMPUTED: break;
         case ORIGIN_NORMAL:
             text_add(&made, "    attn_normal_%s(seed, attn_stream(\"%s\"), 0, %s, %s);\n", dtype_name(a->dtype),
                      a->name, shape, field);

@@ -110,6 +110,9 @@ const char *emit_condition(struct emitter *x, const struct stmt *s);
    number for each query. The rows have strides in struct call, as rows of q and out have. Returns NULL for any other
    array. (address.c) */
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
+/* Returns whether the array has a vector for each row, and strides of its rows. A gradient with respect to an array in
+   `params` is contiguous. */
+bool emit_has_row_strides(const struct emitter *x, const struct array *a);
 /* Returns whether an array has elements for each query head, not only for each key/value head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);
 /* Whether extend moves the pointer of a parameter to the first sequence of a call. */
@@ -266,8 +269,9 @@ struct emitted_file {
 
 struct template_names;
 /* Set the names of the template emit/embedded/entry.c to the bodies of the functions that choose a version: for
-   forward, for extend, for prepared keys, and for the parts of backward. */
+   forward, for the terms of prefix sums, for extend, for prepared keys, and for the parts of backward. */
 void emit_choice(const struct emitted_file *e, struct template_names *t);
+void emit_choice_of_terms(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t);
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t);
@@ -290,6 +294,8 @@ const char *emit_total_members(const struct emitted_file *e, struct arena *arena
 const char *emit_total_values(const struct emitted_file *e, struct arena *arena);
 const char *emit_left_values(const struct emitted_file *e, struct arena *arena);
 const char *emit_part_calls(const struct emitted_file *e, struct arena *arena);
+/* Returns C that tests whether a call of backward wants a gradient that depends on the terms of prefix sums. */
+const char *emit_prefix_wanted(const struct emitted_file *e, struct arena *arena);
 /* Returns "condition || name" as C, or `condition` if it contains the name already. */
 const char *emit_or_name(struct arena *arena, const char *condition, const char *name);
 

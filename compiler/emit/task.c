@@ -111,7 +111,7 @@ static const char *address_of(struct emitter *x, const struct array *a)
 {
     struct arena *arena = x->m->arena;
     const char *name = emit_name(arena, a->name);
-    if (array_of_elements(x->l, a) || array_of_rows(x->l, a) || emit_strided_rows(x, a))
+    if (emit_has_row_strides(x, a) || array_of_rows(x->l, a) || emit_strided_rows(x, a))
         return address_of_rows(x, a, name);
     const char *made = NULL; /* the row-major index over the leading axes */
     const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);

@@ -184,6 +184,12 @@ static void note_functions(struct expression_reader *r, size_t at)
     text_free(&list);
 }
 
+/* Whether the expression may name elements of the array. */
+static bool may_name(const struct expression_reader *r, const struct user_array *a)
+{
+    return r->place == EXPRESSION_MASK ? a->type != ARRAY_REAL : r->place != EXPRESSION_ANGLE;
+}
+
 static void note_names(struct expression_reader *r, size_t at)
 {
     struct text list = {0};
@@ -205,6 +211,7 @@ static void report_misplaced(struct expression_reader *r, size_t at, const char 
                          r->place == EXPRESSION_MASK    ? "a mask"
                          : r->place == EXPRESSION_PAIR  ? "a weight or logit"
                          : r->place == EXPRESSION_QUERY ? "a logit without a key"
+                         : r->place == EXPRESSION_DECAY ? "the logarithm of a decay"
                                                         : "the angle of a rotation",
                          word);
     note_names(r, at);
@@ -217,9 +224,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const struct user_array *array = expression_array(r, word);
     const enum expression_name known = expression_find_name(word);
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
-    const bool of_reals = array && array->type == ARRAY_REAL;
-    if (array && r->place != EXPRESSION_PAIR && r->place != EXPRESSION_QUERY &&
-        (of_reals || r->place != EXPRESSION_MASK)) {
+    if (array && !may_name(r, array)) {
         expression_error(r, at,
                          r->place == EXPRESSION_MASK
                              ? "a mask cannot read '%s', because it is an array of real numbers"

@@ -112,6 +112,8 @@ static void add_tables(struct text *out)
     add_keys(out, GROUP_SPEC);
     text_add(out, "\n### `shape`\n");
     add_keys(out, GROUP_SHAPE);
+    text_add(out, "\n### `decay`\n");
+    add_keys(out, GROUP_DECAY);
     text_add(out, "\n## Choices\n");
     for (int c = 0; c < CHOICES; c++) add_choice(out, (enum choice)c);
 }

@@ -62,6 +62,8 @@ void manual_spec(struct text *out)
     add_group(out, GROUP_SPEC);
     text_add(out, ".SS shape\n");
     add_group(out, GROUP_SHAPE);
+    text_add(out, ".SS decay\n");
+    add_group(out, GROUP_DECAY);
     text_add(out, ".SH CHOICES\n");
     for (int c = 0; c < CHOICES; c++) add_choice(out, (enum choice)c);
     manual_markdown(out, strstr(manual_language, MANUAL_KEYS) + strlen(MANUAL_KEYS), true);

@@ -35,7 +35,7 @@ static void split(struct module *m, const struct stmt *s, const struct expr *e, 
     bool changes = false;
     if (of_positions(s, e, &changes) && changes)
         *positions = plus(m, *positions, e, negative);
-    else if (e->op == EXPR_ADD || e->op == EXPR_SUB) {
+    else if ((e->op == EXPR_ADD || e->op == EXPR_SUB) && !expr_is_exact_difference(e)) {
         split(m, s, e->arg[0], negative, positions, others);
         split(m, s, e->arg[1], negative != (e->op == EXPR_SUB), positions, others);
     } else

@@ -5,7 +5,8 @@
      current ranges. Neighbouring lanes read neighbouring elements of the strip.
    - Otherwise the tile has an element for each point of the axes on which the subscripts depend.
    The gradient of such a parameter compares the subscript with the number of each element (differentiate/gather.c). A
-   tile of the same kind then holds the subscripts, so that they are not computed again for each element. */
+   tile of the same kind then holds the subscripts, so that they are not computed again for each element.
+   - A row of a parameter at a computed position is also copied if it is no whole number of vectors. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -252,6 +253,18 @@ static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
     return map;
 }
 
+bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes)
+{
+    const struct array *const a = &l->array[r->of];
+    const struct axis *const axis = &l->module->axis[lane];
+    bool row = false; /* it reads a row at a computed position */
+    if (a->kind != ARRAY_PARAM || !ref_uses_axis(r, lane)) return false;
+    if (ref_computes_with(r, lane)) return true;
+    for (int k = 0; k < r->rank; k++) row |= ref_axis(r, k) < 0 && axis_is_sequence(&l->module->axis[a->axes[k]]);
+    const bool vectors = ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
+    return row && !vectors;
+}
+
 static void walk(struct walk *x, struct stmt **body)
 {
     for (struct stmt **at = body; *at; at = &(*at)->next) {
@@ -268,7 +281,7 @@ static void walk(struct walk *x, struct stmt **body)
             for (struct stmt *map; (map = store_compared(x, at, k));) at = &map->next;
         for (int k = 0; k < s->operands; k++) {
             const struct ref *const r = &s->operand[k];
-            if (x->l->array[r->of].kind != ARRAY_PARAM || !ref_computes_with(r, lane)) continue;
+            if (!copies_elements(x->l, r, lane, x->lanes)) continue;
             struct stmt *const copy = copy_of(x, s, &s->operand[k], lane);
             copy->next = *at;
             *at = copy;

@@ -14,10 +14,10 @@
 static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
     if (!ref_uses_axis(r, lane)) return true;
-    if (a->kind == ARRAY_PARAM && ref_computes_with(r, lane)) return true; /* left to the pass computed_subscripts */
+    const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(a->dtype));
+    if (copies_elements(c->loops, r, lane, lanes)) return true; /* left to the pass computed_subscripts */
     if (a->kind == ARRAY_TILE) return ref_axis(r, r->rank - 1) == lane;
     const struct axis *axis = &c->loops->module->axis[lane];
-    int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(a->dtype));
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 

@@ -34,6 +34,9 @@ bool region_repeats(struct module *m, const struct expr *where, int lane_axis, i
 /* Returns an expression equal to e * by. Sums are scaled term by term, and a constant factor in e absorbs `by`: for e =
    x*3+y and by = 2, returns x*6+y*2. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
+/* Returns whether e is (a - b) + (c - d) of operands: the difference of two numbers in two parts each. Rounding one of
+   the parts, or adding them in another order, would lose digits. (pass/stabilise.c) */
+bool expr_is_exact_difference(const struct expr *e);
 /* Merges equal values, inlines each map that only one map uses, and removes unused values. (pass/simplify.c) */
 void simplify_graph(struct graph *g);
 /* Narrows the bounds of loops to the indices that the loops' regions can contain. `l` holds the loops of c, or a copy.
@@ -54,6 +57,9 @@ enum packing {
 };
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
                 enum packing packing, const struct matrix_unit *unit);
+/* Returns whether the pass computed_subscripts copies the elements of a parameter that r reads into a tile. `lanes` is
+   the number of elements in a vector. (pass/computed_subscripts.c) */
+bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes);
 /* Round the extents of a tile up to the register sizes of matrix unit `unit`. One function is for an operand of a
    product, the other for the product's result. (pass/matrix_operands.c) */
 void pad_matrix_operand(struct array *a, const struct matrix_unit *unit);

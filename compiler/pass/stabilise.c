@@ -26,12 +26,19 @@
 
 /* ---- exponentials in products ---- */
 
+bool expr_is_exact_difference(const struct expr *e)
+{
+    const struct expr *const high = e->arg[0], *const low = e->arg[1];
+    return e->op == EXPR_ADD && high->op == EXPR_SUB && low->op == EXPR_SUB && high->arg[0]->op == EXPR_OPERAND &&
+           high->arg[1]->op == EXPR_OPERAND && low->arg[0]->op == EXPR_OPERAND && low->arg[1]->op == EXPR_OPERAND;
+}
+
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by)
 {
     switch ((int)e->op) {
     case EXPR_ADD:
     case EXPR_SUB:
-        if (e->type == TYPE_REAL)
+        if (e->type == TYPE_REAL && !expr_is_exact_difference(e))
             return expr_make(m, e->op, expr_scaled(m, e->arg[0], by), expr_scaled(m, e->arg[1], by), NULL);
         break;
     case EXPR_NEG: return expr_make(m, EXPR_NEG, expr_scaled(m, e->arg[0], by), NULL, NULL);

@@ -1,5 +1,6 @@
-/* Rewrites powers of a positive base whose exponent depends on positions. For example, 0.97^(i-j) becomes
-   exp2((i-j)*log2(0.97)). The logarithm is usually loop-invariant, and is then computed once, in double.
+/* Rewrites powers of a positive base whose exponent depends on positions, or is the difference of two prefix sums. For
+   example, 0.97^(i-j) becomes exp2((i-j)*log2(0.97)). The logarithm is usually loop-invariant, and is then computed
+   once, in double.
    - Accuracy: rounding the exponent x changes exp2(x) by a relative error of about |x| * 2^-24. If the base is below 1,
      as for a decay, a large |x| belongs to a weight that is almost 0.
    - Order: this pass runs after stabilise. Otherwise stabilise would make the new exponentials relative to a running
@@ -25,7 +26,9 @@ static const struct expr *rewritten(struct module *m, const struct expr *e)
 {
     int arity = expr_arity(e->op);
     if (!expr_has(e, EXPR_POW)) return e;
-    if (e->op == EXPR_POW && !expr_has(e, EXPR_OPERAND) && expr_axes(e->arg[1]) && real_range(e->arg[0]).low > 0)
+    const bool of_positions = e->op == EXPR_POW && !expr_has(e, EXPR_OPERAND) && expr_axes(e->arg[1]),
+               of_sums = e->op == EXPR_POW && expr_is_exact_difference(e->arg[1]);
+    if ((of_positions || of_sums) && real_range(e->arg[0]).low > 0)
         return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], rewritten(m, log2_of(m, e->arg[0])), NULL),
                          NULL, NULL);
     const struct expr *arg[3] = {NULL, NULL, NULL};

@@ -203,7 +203,7 @@ void pass_tile(struct compilation *c)
         /* tiles of keys are skipped if no id equals an id of the queries; short tiles are skipped more often */
         if (region && roles.stream >= 0 && expr_ids_along(region, sequences(&roles)) && tile_k > 144) tile_k = 144;
         /* given masks often have blocks whose length is a power of two */
-        if (region && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;
+        if (region && roles.lane >= 0 && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;
         /* blocks of queries that do not list a block of keys are skipped */
         if (block >= 32 && block % 16 == 0 && block < tile_k && lists_along(region, roles.stream)) tile_k = block;
     }

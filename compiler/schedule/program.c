@@ -31,7 +31,8 @@ bool program_is_backward(const struct program *p)
     case PROGRAM_EXTEND:
     case PROGRAM_FOLD_STATES:
     case PROGRAM_QUERY_PREPARED:
-    case PROGRAM_PREPARE_KEYS: break;
+    case PROGRAM_PREPARE_KEYS:
+    case PROGRAM_PREFIX_TERMS: break;
     }
     return false;
 }
@@ -101,12 +102,18 @@ bool program_prepares_keys(const struct program *p)
     return p->kind == PROGRAM_PREPARE_KEYS;
 }
 
+bool program_computes_terms(const struct program *p)
+{
+    return p->kind == PROGRAM_PREFIX_TERMS;
+}
+
 const char *program_function(const struct program *p)
 {
     switch (p->kind) {
     case PROGRAM_QUERY_PREPARED:
         return p->few ? "extend_few" : p->by_heads ? "extend_heads" : p->linear ? "extend_linear" : "extend";
     case PROGRAM_PREPARE_KEYS: return "prepare";
+    case PROGRAM_PREFIX_TERMS: return "terms";
     case PROGRAM_SAVED_ROWS: return p->linear ? "linear_saved" : "saved";
     case PROGRAM_ROW_SUMS: return p->linear ? "linear_row_sums" : "row_sums";
     case PROGRAM_EXTEND: return p->short_tile ? "extend_few" : "extend";

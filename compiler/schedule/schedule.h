@@ -29,7 +29,8 @@ enum program_kind {
     PROGRAM_FOLD_STATES,    /* adds a second state to the caller's state; n_k is the number of keys in the second
                                state */
     PROGRAM_QUERY_PREPARED, /* forward with the keys of a state, which are prepared (normalised, rotated, …) already */
-    PROGRAM_PREPARE_KEYS    /* prepares new keys for storage in a state */
+    PROGRAM_PREPARE_KEYS,   /* prepares new keys for storage in a state */
+    PROGRAM_PREFIX_TERMS    /* computes the terms that the kernel adds to prefix sums (pass/prefix_sums.c) */
 };
 
 /* Identifies the program that a compilation makes, and its form. */
@@ -39,6 +40,7 @@ struct program {
     bool linear;     /* the linear form; otherwise the quadratic form */
     bool few;        /* the quadratic form for few queries */
     bool by_heads;   /* the quadratic form for few queries of many heads that share keys */
+    bool of_terms;   /* gradients: of the terms of prefix sums, from the gradient with respect to these terms */
     bool short_tile; /* PROGRAM_EXTEND for calls with at most FEW_TOKENS tokens; a tile has FEW_TOKENS queries */
 };
 
@@ -62,6 +64,7 @@ bool program_keeps_state(const struct program *p);          /* has carried sums 
 bool program_folds_states(const struct program *p);         /* is PROGRAM_FOLD_STATES */
 bool program_takes_prepared(const struct program *p);       /* is PROGRAM_QUERY_PREPARED */
 bool program_prepares_keys(const struct program *p);        /* is PROGRAM_PREPARE_KEYS */
+bool program_computes_terms(const struct program *p);       /* is PROGRAM_PREFIX_TERMS */
 /* The base name of the program's C functions, such as "rows" or "linear_saved". NULL for programs that output
    gradients: their functions are named after the outputs. */
 const char *program_function(const struct program *p);

@@ -5,9 +5,30 @@
 #include <string.h>
 
 /* Names of other inputs and outputs of kernels, which an array must not have. */
-static const char *const taken[] = {"q",       "k",      "v",    "out", "dout",       "dq",           "dk",
-                                    "dv",      "bias",   "seed", "lse", "statistics", "coefficients", "document",
-                                    "lengths", "blocks", NULL};
+static const char *const taken[] = {"q",
+                                    "k",
+                                    "v",
+                                    "out",
+                                    "dout",
+                                    "dq",
+                                    "dk",
+                                    "dv",
+                                    "bias",
+                                    "seed",
+                                    "lse",
+                                    "statistics",
+                                    "coefficients",
+                                    "document",
+                                    "lengths",
+                                    "blocks",
+                                    "log_decay",
+                                    "log_decay_q",
+                                    "log_decay_q_low",
+                                    "log_decay_k",
+                                    "log_decay_k_low",
+                                    "log_decay_chunk",
+                                    "log_decay_chunk_low",
+                                    NULL};
 
 /* Names that the C of a kernel uses for its own variables, functions and macros. */
 static const char *const of_kernels[] = {

@@ -185,6 +185,8 @@ static void check_project(struct spec_reader *r)
             refuse_with_project(r, choice_word(steps->item[i]), "a rope", choice_word(project));
     struct yaml *bias = yaml_get(choice_options(similarity), "bias"),
                 *local = yaml_get(choice_options(similarity), "local");
+    struct yaml *decay = yaml_get(r->root, "decay");
+    if (decay) refuse_with_project(r, decay, "a decay", choice_word(project));
     if (is_choice(bias, "alibi") || is_choice(bias, "dense"))
         refuse_with_project(r, bias, "a bias", choice_word(project));
     if (is_choice(local, "exact")) refuse_with_project(r, local, "'local: exact'", choice_word(project));

@@ -194,12 +194,14 @@ static enum expression_place place_of(enum row_type type)
     return type == ROW_CONDITION             ? EXPRESSION_MASK
            : type == ROW_ANGLE               ? EXPRESSION_ANGLE
            : type == ROW_EXPRESSION_OF_QUERY ? EXPRESSION_QUERY
+           : type == ROW_EXPRESSION_OF_DECAY ? EXPRESSION_DECAY
                                              : EXPRESSION_PAIR;
 }
 
 static void read_expression(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
 {
-    const bool number = row->type == ROW_EXPRESSION_OF_QUERY && (node->kind == YAML_INT || node->kind == YAML_REAL);
+    const bool number = (row->type == ROW_EXPRESSION_OF_QUERY || row->type == ROW_EXPRESSION_OF_DECAY) &&
+                        (node->kind == YAML_INT || node->kind == YAML_REAL);
     if (!number && (node->kind != YAML_WORD || !node->text[strspn(node->text, " \t\r\n")])) {
         mismatch(r, row, node);
         return;
@@ -554,6 +556,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_EXPRESSION:
     case ROW_ANGLE:
     case ROW_EXPRESSION_OF_QUERY:
+    case ROW_EXPRESSION_OF_DECAY:
     case ROW_CONDITION: read_expression(r, row, node, into); break;
     case ROW_CHOICE: {
         const struct option_row *option = read_choice(r, row, node, into);

@@ -45,7 +45,9 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
                                         : build_sub(x, build_size_of(x, axis), build_integer(x, 1));
     if (at->op == EXPR_INT && a->source == SIZE_CONSTANT)
         return build_integer(x, at->integer < 0 ? 0 : at->integer < a->extent ? at->integer : a->extent - 1);
-    if (at->op == EXPR_INDEX && x->m->axis[at->integer].source == a->source && a->source != SIZE_CONSTANT) return at;
+    if (at->op == EXPR_INDEX && x->m->axis[at->integer].source == a->source &&
+        (a->source != SIZE_CONSTANT || x->m->axis[at->integer].extent <= a->extent))
+        return at;
     int64_t shift;
     const bool key = axis == x->j && is_shifted(at, build_index_of(x, x->j), &shift), before_end = key && shift <= 0,
                from_start = key && shift >= 0;

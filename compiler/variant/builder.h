@@ -13,6 +13,8 @@ struct builder {
     struct module *m;
     int b, kv, member, i, j, d, e; /* axes: batch, key/value head, its query heads, query, key, head_dim, value_dim */
     struct position at;            /* the place in the spec at which errors are reported now */
+    int t, decay_of_query, decay_of_key; /* with `decay`: the axis of its positions, and its prefix sums up to a query
+                                            and up to a key */
     bool lost;                     /* build_real has reported an error */
     int drawn;                     /* the number of `random` masks so far */
 };
@@ -53,6 +55,8 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
                                  const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair);
+/* The same for the logarithm of a decay. The elements of arrays that it reads become operands. */
+const struct expr *build_decay_expression(struct builder *x, const struct expression *e, struct operands *operands);
 /* Make a parameter, table or constant axis, or return the existing one of that name. A table of that name with other
    numbers gets a new name. */
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes);
@@ -83,6 +87,18 @@ int build_weights(struct builder *x, int q, int k);
    build_sketched: sketches of PolySketchFormer. (features.c) */
 int build_linear(struct builder *x, int q, int k);
 int build_sketched(struct builder *x, int q, int k);
+
+/* The spec's `decay`. Without it, these functions change nothing. (decay.c)
+   - build_decay_sums: makes its prefix sums, for the functions below
+   - build_decayed: returns the weights w times the decay from key to query
+   - build_inner: makes the inner products, over [b g m i j], of rows q and rows k, which have the same last axis. Each
+     element can have its own decay
+   - build_refuses_decay_of_elements: whether each element has its own decay; reports this as an error, for which `what`
+     is the reason */
+void build_decay_sums(struct builder *x);
+int build_decayed(struct builder *x, int w);
+int build_inner(struct builder *x, int q, int k);
+bool build_refuses_decay_of_elements(struct builder *x, const char *what);
 
 /* Applies the steps of the spec's `prepare` to the rows v of queries, or of keys if `query` is false. `sequence` is the
    axis of the rows. (prepare.c) */

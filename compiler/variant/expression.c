@@ -76,10 +76,11 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
 }
 
 /* The values that replace the leaves of the user's expression: s, the position of the query or of the row that is
-   rotated, the axis of pairs of elements, and the elements of arrays. s is NULL in masks and angles. */
+   rotated, the axis of t (pairs of elements, or positions of a decay), and the elements of arrays. s is NULL in masks
+   and angles. */
 struct leaves {
     const struct expr *s, *position, *element[MAX_OPERANDS];
-    int pair;
+    int t;
 };
 
 static const struct expr *value_of(struct builder *x, enum expression_name name, const struct leaves *leaves)
@@ -92,7 +93,8 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_g: return build_index_of(x, x->kv);
     case NAME_b: return build_index_of(x, x->b);
     case NAME_row: return build_index_of(x, x->i);
-    case NAME_t: return build_index_of(x, leaves->pair);
+    case NAME_t: return build_index_of(x, leaves->t);
+    case NAME_d: return build_index_of(x, x->d);
     case NAME_B: return build_size_of(x, x->b);
     case NAME_H: return build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member));
     case NAME_G: return build_size_of(x, x->kv);
@@ -129,18 +131,31 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
-                                    struct operands *operands)
+/* Copies the expression, with the elements of arrays as operands. */
+static const struct expr *with_elements(struct builder *x, const struct expression *e, struct leaves *leaves,
+                                        struct operands *operands)
 {
-    struct leaves leaves = {.s = s, .position = build_query_position(x)};
     x->at = e->at;
     for (int k = 0; k < e->elements; k++) {
         const struct element *const element = &e->element[k];
         const struct expr *at[MAX_RANK];
-        for (int n = 0; n < element->array->rank; n++) at[n] = copy(x, element->sub[n], &leaves);
-        leaves.element[k] = build_element(x, operands, element->array, at);
+        for (int n = 0; n < element->array->rank; n++) at[n] = copy(x, element->sub[n], leaves);
+        leaves->element[k] = build_element(x, operands, element->array, at);
     }
-    return copy(x, e->value, &leaves);
+    return copy(x, e->value, leaves);
+}
+
+const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
+                                    struct operands *operands)
+{
+    struct leaves leaves = {.s = s, .position = build_query_position(x)};
+    return with_elements(x, e, &leaves, operands);
+}
+
+const struct expr *build_decay_expression(struct builder *x, const struct expression *e, struct operands *operands)
+{
+    struct leaves leaves = {.s = build_real(x, 0), .t = x->t};
+    return with_elements(x, e, &leaves, operands);
 }
 
 const struct expr *build_condition(struct builder *x, const struct expression *e)
@@ -150,7 +165,7 @@ const struct expr *build_condition(struct builder *x, const struct expression *e
 
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair)
 {
-    const struct leaves leaves = {.position = position, .pair = pair};
+    const struct leaves leaves = {.position = position, .t = pair};
     x->at = e->at;
     return copy(x, e->value, &leaves);
 }

@@ -5,13 +5,6 @@
 
 #include <math.h>
 
-/* Makes the inner products, over [b g m i j], of rows q and rows k, which have the same last axis. */
-static int inner(struct builder *x, int q, int k)
-{
-    return graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, x->j}, graph_ref(x->g, q, NULL),
-                          graph_ref(x->g, k, NULL), NULL);
-}
-
 /* Makes the map e of value v, over the axes of v. */
 static int map_of(struct builder *x, int v, const struct expr *e)
 {
@@ -107,11 +100,14 @@ int build_linear(struct builder *x, int q, int k)
     const struct similarity *o = &x->spec->similarity;
     int left[2] = {-1, -1}, right[2] = {-1, -1}, half[2] = {-1, -1}, pair[] = {x->b, x->kv, x->member, x->i, x->j};
     int lists = features(x, q, true, left, &half[0]);
+    if ((lists > 1 || o->features == FEATURE_TAYLOR1) &&
+        build_refuses_decay_of_elements(x, "these features are of several parts"))
+        return -1;
     features(x, k, false, right, &half[1]);
     struct ref refs[4];
     const struct expr *w = NULL;
     for (int n = 0; n < lists; n++) {
-        refs[n] = graph_ref(x->g, inner(x, left[n], right[n]), NULL);
+        refs[n] = graph_ref(x->g, build_inner(x, left[n], right[n]), NULL);
         w = w ? build_add(x, w, build_operand(x, n)) : build_operand(x, n);
     }
     int count = lists;
@@ -184,11 +180,12 @@ int build_sketched(struct builder *x, int q, int k)
 {
     const struct similarity *o = &x->spec->similarity;
     int pair[] = {x->b, x->kv, x->member, x->i, x->j};
+    if (build_refuses_decay_of_elements(x, "a sketch mixes them")) return -1;
     int left = sketch(x, q, o->degree / 2, "sketch"), right = sketch(x, k, o->degree / 2, "sketch");
-    struct ref refs[2] = {graph_ref(x->g, inner(x, left, right), NULL)};
+    struct ref refs[2] = {graph_ref(x->g, build_inner(x, left, right), NULL)};
     const struct expr *w = expr_power(x->m, build_operand(x, 0), 2);
     if (!o->local_exact) return graph_map(x->g, 5, pair, 1, refs, w);
-    refs[1] = graph_ref(x->g, inner(x, q, k), NULL);
+    refs[1] = graph_ref(x->g, build_inner(x, q, k), NULL);
     const struct expr *i = build_block_number(x, build_query_position(x), x->spec->block),
                       *j = build_block_number(x, build_index_of(x, x->j), x->spec->block);
     return graph_map(x->g, 5, pair, 2, refs,

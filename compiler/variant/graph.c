@@ -100,7 +100,9 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
         v = project(x, v, "project.f", x->e);
         x->j = module_find_axis(x->m, "s"); /* from here on, the weighted sums are the keys */
     }
+    build_decay_sums(x);
     int w = build_weights(x, q, k);
+    if (w >= 0) w = build_decayed(x, w);
     const struct expr *region = build_mask(x, spec->mask);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;
     if (region && region->op == EXPR_INT)

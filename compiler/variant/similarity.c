@@ -113,8 +113,12 @@ int build_weights(struct builder *x, int q, int k)
     case SIMILARITY_LINEAR: return build_linear(x, q, k);
     case SIMILARITY_CUSTOM: break;
     }
-    bool hidden = o->kind == SIMILARITY_SOFTMAX && o->compatibility == COMPATIBILITY_ADDITIVE;
-    int s = hidden ? additive(x, q, k) : graph_contract(x->g, 5, pair, left, right, NULL);
+    const bool softmax = o->kind == SIMILARITY_SOFTMAX, hidden = softmax && o->compatibility == COMPATIBILITY_ADDITIVE,
+               matrix = softmax && o->compatibility == COMPATIBILITY_MULTIPLICATIVE;
+    if ((hidden || matrix) && build_refuses_decay_of_elements(x, "this compatibility has none")) return -1;
+    int s = hidden   ? additive(x, q, k)
+            : matrix ? graph_contract(x->g, 5, pair, left, right, NULL)
+                     : build_inner(x, q, k);
     struct operands operands = {0};
     const struct expr *w = build_read(x, &operands, graph_ref(x->g, s, NULL));
     if (o->kind == SIMILARITY_SOFTMAX)

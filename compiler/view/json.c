@@ -80,7 +80,9 @@ static json_t *arrays(const struct unit *p)
     json_t *list = json_array();
     for (int k = 0; k < p->arrays->count; k++) {
         const struct kernel_array *const a = &p->arrays->array[k];
-        if ((a->access[ENTRY_FORWARD] == ACCESS_NONE && !p->backwards) || a->place == PLACE_WITHIN) continue;
+        if ((a->access[ENTRY_FORWARD] == ACCESS_NONE && !p->backwards) || a->place == PLACE_WITHIN ||
+            a->place == PLACE_WORKSPACE)
+            continue;
         json_t *item = array_item(p, a);
         json_object_set_new(item, "member", json_string(a->member));
         json_object_set_new(item, "place", json_string(place[a->place]));

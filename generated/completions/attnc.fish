@@ -92,6 +92,7 @@ set -g __attnc_keys \
     'normalize=none' \
     'normalize.sum_plus=' \
     'normalize.sink=' \
+    'decay.log=' \
     'dropout=' \
     'seed=' \
     'project=linformer' \
@@ -160,7 +161,7 @@ complete -c attnc -n 'not __fish_seen_subcommand_from explain build run check be
 complete -c attnc -n 'not __fish_seen_subcommand_from explain build run check bench tune list show' -o MT -x -d 'the target in the depfile, instead of the names of the outputs'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain build run check bench tune list show' -l outputs -d 'prints the names of the output files, one per line, and writes no file'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain build run check bench tune list show' -l passes -d 'lists the passes'
-complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate differentiate stabilise strength_reduce stored_rows fold_scale few_queries heads_as_queries tile lower expose_state residues bf16_pairs matrix_states pack bound block_queries feature_parts fuse cancel computed_subscripts allocate one_thread register_block' -d 'writes the IR after a pass to standard error'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify prefix_sums separate differentiate stabilise strength_reduce stored_rows fold_scale few_queries heads_as_queries tile lower expose_state residues bf16_pairs matrix_states pack bound block_queries feature_parts fuse cancel computed_subscripts allocate one_thread register_block' -d 'writes the IR after a pass to standard error'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l in -xa '(__fish_complete_directories)' -d 'where q.npy, k.npy, v.npy and the parameters are'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l out -xa '(__fish_complete_directories)' -d 'where out.npy goes; the folder is created'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l chunks -x -d 'decodes in calls of these sizes, repeated, as in 1,7,64, and compares the result with forward'

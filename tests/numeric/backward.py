@@ -134,13 +134,14 @@ LEARNED = {   # prepare, similarity, mask
     **{name: (['l2norm'] if name == 'table' else None, {'softmax': {'modify': text}}, mask) for name, text, mask in (
         ('table', 's * 4 + table[h][i - j + 7]', 'causal'), ('tau', 's * tau[h] + far[h][j] * bound', {'window': {'left': 40}}),
         ('near', 's + near[i / 4 - j / 4 + 2][j % 3]', 'none'),
-        ('entry', 's * entry[b][h] + kv[g][i - j + 3 * b]', 'causal'))},
+        ('entry', 's * entry[b][h] + kv[g][i - j + 3 * b]', 'causal'),
+        ('keys_of_heads', 's + each[b][h][j]', 'causal'))},
     'affine_batch': ([{'layernorm': {'affine': True}}, {'rope': {'angle': '(i + b) * pow(9, -t / 4.0)'}}], 'softmax',
                      MASKS['batch']),
     'bias_prepared': (['rope', 'l2norm', {'scale': {'by': -1.5}}], {'softmax': {'bias': 'dense'}}, 'causal')}
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
           'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
-          'kv': {'shape': ['G', 31]}}
+          'kv': {'shape': ['G', 31]}, 'each': {'shape': ['B', 'H', 'Nk']}}
 # these also in the linear form
 LEARNED_LINEAR = {
     'sketch': LEARNED['sketch'], 'sketch_local': LEARNED['sketch_local'],
@@ -153,6 +154,35 @@ LEARNED_LINEAR = {
     'affine_prefix': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 2}}, {'prefix': {'length': 39}}),
     'affine_decay': ([{'layernorm': {'affine': True}}], LINEAR['decay_of_heads-causal'][0], 'causal'),
     'tau': (None, {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}}, 'causal')}
+GATE, GATES = {'gate': {'shape': ['B', 'H', 'Nk']}}, {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}
+STEPS = {'rate': {'shape': ['H'], 'learned': True}, 'step': {'shape': ['B', 'H', 'Nk']}}
+DECAYS = {   # log, similarity, form
+    'forgetting': ('gate[b][h][t]', 'softmax', {'arrays': GATE, 'prepare': ['rope']}),
+    'forgetting_window': ('gate[b][h][t]', SIMILARITY['cap'], {
+        'arrays': GATE, 'mask': {'window': {'left': 20}}, 'normalize': {'sink': 'h * 0.5'}}),
+    'shared': ('gate[t] - 0.01 * (t % 3)', 'softmax', {'arrays': {'gate': {'shape': ['Nk']}}}),
+    'of_kv_heads': ('gate[b][g][t]', SIMILARITY['elu_plus_one'], {'arrays': {'gate': {'shape': ['B', 'G', 'Nk']}}}),
+    'steps': ('-exp(rate[h]) * log1p(exp(step[b][h][t]))', {'linear': {'features': 'identity'}}, {
+        'arrays': STEPS, 'normalize': 'none'}),
+    'steps_linear': ('-exp(rate[h]) * log1p(exp(step[b][h][t]))', {'linear': {'features': 'identity'}}, {
+        'arrays': STEPS, 'normalize': 'none', 'algorithm': 'linear'}),
+    'constant_linear': ('-0.05 * (h + 1)', SIMILARITY['elu_plus_one'], {'algorithm': 'linear'}),
+    'resets_linear': ('t % 9 == 4 ? -100 : gate[b][h][t]', {'linear': {'features': 'identity'}}, {
+        'arrays': GATE, 'normalize': 'none', 'algorithm': 'linear'}),
+    'square_linear': ('gate[b][h][t]', SIMILARITY['custom'], {'arrays': GATE, 'algorithm': 'linear',
+                                                              'mask': {'all': ['causal', 'document']}}),
+    'favor_linear': ('gate[b][h][t]', SIMILARITY['favor_positive'], {'arrays': GATE, 'algorithm': 'linear'}),
+    'strict_linear': ('gate[b][h][t]', {'linear': {'features': 'identity'}}, {
+        'arrays': GATE, 'normalize': 'none', 'algorithm': 'linear', 'mask': {'expr': 'j < i'}}),
+    'elements': ('gate[b][h][t][d]', {'linear': {'features': 'identity'}}, {'arrays': GATES, 'normalize': 'none'}),
+    'elements_softmax': ('gate[b][h][t][d]', 'softmax', {'arrays': GATES}),
+    'elements_linear': ('gate[b][h][t][d]', {'linear': {'features': 'identity'}}, {
+        'arrays': GATES, 'normalize': 'none', 'algorithm': 'linear'}),
+    'elements_of_heads_linear': ('-exp(rate[h][d]) * 0.1', SIMILARITY['elu_plus_one'], {
+        'arrays': {'rate': {'shape': ['H', 'D'], 'learned': True}}, 'algorithm': 'linear'}),
+    'elements_power_linear': ('gate[b][h][t][d]', SIMILARITY['polynomial_2'], {
+        'arrays': GATES, 'normalize': {'sum_plus': 1}, 'algorithm': 'linear', 'shape': {'head_dim': 5, 'value_dim': 9}}),
+}
 PROJECTED = {   # prepare, similarity, size
     'softmax': (None, 'softmax', 13),
     'cap': ([{'layernorm': {'affine': True}}], SIMILARITY['cap'], 37),
@@ -244,6 +274,8 @@ def judge(spec, P, made):
         x, may = wanted[name], allowed[name]
         if spec['dtype'] == 'f64': may = may * 2.0 ** -29 + 1e-13 * np.abs(x).max()
         if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most   # all terms cancel, as with a single key
+        if 'decay' in spec and name[1:] in P and re.search(r'\b%s\b' % name[1:], str(spec['decay']['log'])):
+            may = may + EPSILON[spec['dtype']] * most * k.shape[2]   # sums over positions, whose terms cancel
         if spec['dtype'] in HALVES:   # out is rounded, and weights and their gradients are rounded for products
             may = may + {'bf16': 2.0 ** -5, 'f16': 2.0 ** -8}[spec['dtype']] * most
         check(got.shape == x.shape, '%s has the shape %s, not %s' % (name, got.shape, x.shape))
@@ -265,7 +297,7 @@ def learned(spec, P):
 
 def write_spec(folder, spec):
     arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str(spec['similarity']))}
-    if arrays: spec = spec | {'arrays': arrays}
+    if arrays: spec = spec | {'arrays': arrays | spec.get('arrays', {})}
     path = os.path.join(folder, spec['name'] + '.yaml')
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
     return path, {'dtype': 'f32'} | definitions.load(path)
@@ -515,6 +547,12 @@ def main():
         spec = base | form | {'name': 's%d' % n, 'similarity': similarity, 'normalize': {'sink': sink},
                               'mask': 'causal', 'dtype': dtypes[n % 6]}
         suite.case('sink/' + name, case, suite, spec, SHAPES[n % 3::3], 10 * n + 11, None)
+    for n, (name, (log, similarity, form)) in enumerate(DECAYS.items()):
+        spec = base | {'name': 'decay%d' % n, 'similarity': similarity, 'mask': 'causal', 'decay': {'log': log},
+                       'dtype': dtypes[n % 6], 'shape': {'head_dim': 12, 'value_dim': 20}} | form
+        shapes = SHAPES if 'normalize' not in form else [s for s in SHAPES if s[4] > 1]
+        suite.case('decay/' + name, case, suite, spec, shapes[n % 2::2], 10 * n + 13,
+                   OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 4 == 0 else None)
     for n, (name, (similarity, mask)) in enumerate(LINEAR.items()):
         spec = base | {'name': 'l%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],
                        'algorithm': 'linear',

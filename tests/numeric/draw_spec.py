@@ -218,6 +218,30 @@ def parts_of(rng, spec):
 SINKS = [0, -1.5, 3, '0', 'h - 1', 'i * 0.1', '-i', 'h % 2 ? 2 : -20', 'tanh(i * 0.2) * 5', 'i % 5 - 2']
 
 
+# Logarithms of decays, and the arrays that they read
+LOGS = [('gate[b][h][t]', {'gate': ['B', 'H', 'Nk']}), ('gate[b][g][t]', {'gate': ['B', 'G', 'Nk']}),
+        ('gate[t] - t % 3 * 0.01', {'gate': ['Nk']}), ('-0.05 * (h + 1)', {}), (-0.25, {}),
+        ('t % 11 == 3 ? -90 : gate[b][h][t]', {'gate': ['B', 'H', 'Nk']}),
+        ('-exp(rate[h]) * log1p(exp(pace[b][h][t]))', {'rate': ['H'], 'pace': ['B', 'H', 'Nk']})]
+LOGS_OF_ELEMENTS = [('gate[b][h][t][d]', {'gate': ['B', 'H', 'Nk', 'D']}), ('-exp(rate[h][d]) * 0.2', {'rate': ['H', 'D']}),
+                    ('gate[b][g][t] * (d % 3 + 1)', {'gate': ['B', 'G', 'Nk']})]
+
+
+def decay(spec):
+    """Adds a decay to some specs. It draws from the spec, so that all other draws stay as they are."""
+    rng, kind = random.Random('decay %s' % spec), str(spec['similarity'])
+    if 'project' in spec or rng.random() > 0.1: return
+    elements = rng.random() < 0.4 and not re.search(
+        'sketch|favor|hedgehog|taylor1|multiplicative|additive', kind) and spec['shape']['head_dim'] <= 33
+    log, shapes = rng.choice(LOGS_OF_ELEMENTS if elements else LOGS)
+    spec['decay'] = {'log': log}
+    if shapes: spec['arrays'] = spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items()}
+    # with other weights than softmax, a query must see near keys: the weights of far keys are 0 in f32
+    masked = spec.get('mask', 'causal') not in ('causal', 'none') and 'softmax' in kind
+    spec['mask'] = {'all': ['causal', spec['mask']]} if masked else 'causal'
+    spec['emit'] = [x for x in spec.get('emit', ['forward']) if x != 'decode']
+
+
 def draw_spec(rng, numbers):
     head, project = size(rng), rng.random() < 0.1
     spec = {'name': name_of(rng)} | some(rng, 0.1, description=lambda: rng.choice(DESCRIPTIONS))
@@ -252,6 +276,7 @@ def draw_spec(rng, numbers):
     elif rng.random() < 0.15:
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
+    if numbers: decay(spec)
     return spec
 
 

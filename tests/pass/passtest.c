@@ -8,6 +8,7 @@
    The interpreter must give the same value before and after, and the printed program must read back. If `differentiate`
    is among the passes, the values after it are the gradients of the value before, which central differences along a
    random direction must confirm. */
+#include "../../compiler/analysis/analysis.h"
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -217,6 +218,20 @@ static const char *evaluate_swapped(struct arena *arena, const struct either *p,
     return wrong;
 }
 
+/* Computes the prefix sums of the graph for random inputs, as a kernel does for the programs that read them. */
+static const char *prefix_sums(struct arena *arena, const struct graph *g, const struct problem_size *s,
+                               struct tensor *out, int *made)
+{
+    struct tensor *const in = arena_alloc(arena, (size_t)g->values * sizeof *in);
+    int given = 0;
+    for (int k = 0; k < g->values; k++) {
+        const struct value *const v = &g->value[k];
+        if (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM)
+            in[given++] = random_tensor(arena, v->name, elements(g->module, v->rank, v->axes, s));
+    }
+    return prefix_tensors(g, s, in, given, out, made);
+}
+
 /* Checks that `after` has the same value as `before`. `of`: the program, which may be only for problems with few
    queries. Returns NULL, or a description of the difference. */
 static const char *compare(struct arena *arena, const struct either *before, const struct either *after,
@@ -230,8 +245,12 @@ static const char *compare(struct arena *arena, const struct either *before, con
         int64_t count = 0, count_after = 0;
         const char *wrong = evaluate(arena, before, s, &wanted, &count);
         if (wrong) return arena_printf(arena, "before the passes, %s: %s", at, wrong);
+        struct tensor sums[PREFIX_ARRAYS];
+        int made = 0;
+        wrong = before->graph ? prefix_sums(arena, before->graph, s, sums, &made) : NULL;
+        if (wrong) return arena_printf(arena, "prefix sums, %s: %s", at, wrong);
         wrong = of->by_heads ? evaluate_swapped(arena, after, s, &got, &count_after)
-                             : evaluate(arena, after, s, &got, &count_after);
+                             : evaluate_with(arena, after, s, sums, made, &got, &count_after);
         if (wrong) return arena_printf(arena, "after the passes, %s: %s", at, wrong);
         if (count != count_after) return "the output has another shape after the passes";
         for (int64_t k = 0; k < count; k++)

@@ -78,6 +78,14 @@ static void take_values(struct sample *s, int64_t count, const struct value *v, 
                       s->values.data);
 }
 
+/* Whether an expression reads the array. */
+static bool reads(const struct expression *e, const char *array)
+{
+    bool any = false;
+    for (int k = 0; e && k < e->elements; k++) any |= strcmp(e->element[k].array->name, array) == 0;
+    return any;
+}
+
 /* Fills the arrays of a sample. All values are exact in the kernel's types, so the interpreter and the kernel get equal
    values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. */
 static void fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state)
@@ -95,11 +103,12 @@ static void fill(struct sample *s, const struct unit *p, const struct problem_si
         }
         double *data = arena_alloc(arena, (size_t)n * sizeof *data);
         bool matrix = array->learned && value->rank == 2, weight = strstr(array->name, ".weight") != NULL,
-             norm = strstr(array->name, ".bias") != NULL;
+             norm = strstr(array->name, ".bias") != NULL, decays = reads(p->spec->decay, array->name);
         for (int64_t k = 0; k < n; k++) {
             double x = check_normal(state);
             if (weight) x = 1 + 0.1 * x;
             if (norm) x *= 0.1;
+            if (decays) x = -0.1 * fabs(x);
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
             data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->dtype : DTYPE_F32);
         }
@@ -367,7 +376,10 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
 {
     struct unit *const p = c->p;
     fill(&c->sample[n], p, &c->size[n], n % 2 == 0 || c->linear, state);
-    enum status status = find_expected(c, p->graph, n, rounded, state, &c->sample[n]);
+    struct sample *const s = &c->sample[n];
+    const char *const wrong = prefix_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
+    if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
+    enum status status = wrong ? STATUS_MACHINE : find_expected(c, p->graph, n, rounded, state, &c->sample[n]);
     c->extended[n] = c->sample[n];
     if (status != STATUS_DONE || p->spec->dropout == 0 || !(p->spec->emit & EMIT_DECODE)) return status;
     struct diagnostics *const none = diagnostics_new(p->arena, "", NULL, 0); /* p->graph was built without errors */

@@ -27,6 +27,8 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     const struct kernel_array *array[MAX_TENSORS]; /* array[t] describes tensor[t] as an array of the kernel */
     int64_t count[MAX_TENSORS];
     int tensors;
+    struct tensor computed[PREFIX_ARRAYS]; /* prefix sums, which a kernel computes from other arrays of the sample */
+    int computeds;
     struct tensor values; /* v, and its number of elements, if it is within another array; else without a name */
     int64_t values_count;
     struct wanted out, statistics;        /* statistics: without elements if the kernel has none; each is a row */

@@ -81,6 +81,37 @@ static const struct wanted *find_known(const struct checking_passes *x, bool lin
     return l ? &l->array : NULL;
 }
 
+/* Adds the gradient with respect to the terms of prefix sums to the tensors: sums of the gradients with respect to the
+   prefix sums, from the last position to the first. A position can have a query. */
+static int add_gradient_of_terms(const struct checking_passes *x, bool linear, int sample, bool scale,
+                                 struct arena *arena, struct tensor *in, int tensors)
+{
+    const struct known *of[2] = {NULL, NULL};
+    const enum prefix_array names[] = {PREFIX_GRADIENT_OF_KEY, PREFIX_GRADIENT_OF_QUERY};
+    const struct problem_size *const size = &x->c->size[sample];
+    for (const struct known *k = x->known[linear][sample]; k; k = k->next)
+        for (int n = 0; n < 2; n++)
+            if (prefix_array_find(k->array.name) == names[n]) of[n] = k;
+    if (!of[0] || !of[1]) return tensors;
+    const double *const keys = scale && of[0]->scale ? of[0]->scale : of[0]->array.expected,
+                        *const queries = scale && of[1]->scale ? of[1]->scale : of[1]->array.expected;
+    const int64_t heads = size->batch * size->kv_heads * size->members,
+                  row = of[0]->array.elements / (heads * size->n_k);
+    double *const sums = arena_alloc(arena, (size_t)of[0]->array.elements * sizeof *sums);
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t e = 0; e < row; e++) {
+            double sum = 0;
+            for (int64_t t = size->n_k - 1; t >= 0; t--) {
+                const int64_t i = t - (size->n_k - size->n_q);
+                sum += keys[(h * size->n_k + t) * row + e];
+                if (i >= 0) sum += queries[(h * size->n_q + i) * row + e];
+                sums[(h * size->n_k + t) * row + e] = sum;
+            }
+        }
+    in[tensors] = (struct tensor){prefix_array_name(PREFIX_GRADIENT), sums};
+    return tensors + 1;
+}
+
 static struct known *note(struct checking_passes *x, bool linear, int sample, struct wanted array)
 {
     struct known *k = arena_alloc(x->arena, sizeof *k);
@@ -98,17 +129,19 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     const struct known *const first = x->known[linear][sample];
     struct wanted output;
     int64_t all = 0;
-    int tensors = SCALED + s->tensors + 1;
+    int tensors = SCALED + s->tensors + s->computeds + 2;
     for (int at = 0; next_output(p, &at, size, &output);) all += output.elements;
     for (const struct known *k = first; k; k = k->next) tensors++;
     struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in); /* the interpreter takes the first of two
                                                                              tensors with the same name */
     tensors = 0;
-    for (int n = 0; n < SCALED && scale; n++) in[tensors++] = s->gradients->scaled[n];
+    for (int n = 0; n < SCALED && scale && s->gradients; n++) in[tensors++] = s->gradients->scaled[n];
     for (int n = 0; n < s->tensors; n++) in[tensors++] = s->tensor[n];
+    for (int n = 0; n < s->computeds; n++) in[tensors++] = s->computed[n];
     if (s->gradients) in[tensors++] = (struct tensor){"dout", s->gradients->dout};
     for (const struct known *k = first; k; k = k->next)
         in[tensors++] = (struct tensor){k->array.name, scale && k->scale ? k->scale : k->array.expected};
+    tensors = add_gradient_of_terms(x, linear, sample, scale, arena, in, tensors);
     *out = arena_alloc(arena, (size_t)all * sizeof **out);
     return p->graph ? graph_eval(p->graph, size, in, tensors, *out) : loops_eval(p->loops, size, in, tensors, *out);
 }
@@ -313,6 +346,7 @@ void check_passes(struct checking *c)
         }
     }
     for (int t = 0; t < p->compilations && c->good; t++) check_program(x, p->compilation[t], NULL);
+    for (int t = 0; t < p->prefixes && c->good; t++) check_program(x, p->prefix[t].c, NULL);
     x->first = true;
     check_parts(x);
     x->first = false;

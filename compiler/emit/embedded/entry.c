@@ -13,8 +13,11 @@ struct version {
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+#if TASKS_OF_KEYS
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
+                                                                query head; or OF_QUERIES */
+#endif
 #if BACKWARD
-    int of_keys; /* a task is a tile of keys */
     int saves;   /* forward stores for each query the values that backward needs */
     int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
 #if IDLE
@@ -206,10 +209,88 @@ static size_t max_bytes_a_thread(int64_t n_k)
 }
 
 #endif
+#if PREFIX_SUMS
+/* ==== prefix sums: the sums of terms over the positions up to that of a query, or up to a key ==== */
+static struct version terms_version(void)
+{
+TERMS_CHOICE
+}
+
+/* Returns the bytes of an array with a row for each of n positions and each head. */
+static size_t prefix_rows(const struct attn_problem *p, int64_t n)
+{
+    const size_t of_heads = bytes_times(bytes_times(PREFIX_ROW * sizeof(REAL), p->batch), p->heads);
+    return whole_lines(bytes_times(of_heads, n));
+}
+
+/* Returns the bytes of the arrays of prefix sums, and of their low parts. */
+static size_t prefix_bytes(const struct attn_problem *p)
+{
+    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
+}
+
+/* Sets the pointers and the strides of the prefix sums, which begin at `at`. */
+static void set_prefix_sums(struct call *call, unsigned char *at)
+{
+    const struct attn_problem *const p = &call->p;
+    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, p->n_k);
+    const struct attn_strides queries = {p->heads * p->n_q * PREFIX_ROW, p->n_q * PREFIX_ROW, PREFIX_ROW},
+        keys = {p->heads * p->n_k * PREFIX_ROW, p->n_k * PREFIX_ROW, PREFIX_ROW};
+    call->log_decay_q = (REAL *)(void *)at;
+    call->log_decay_q_low = (REAL *)(void *)(at + of_queries);
+    call->log_decay_k = call->log_decay_chunk = (REAL *)(void *)(at + 2 * of_queries);
+    call->log_decay_k_low = call->log_decay_chunk_low = (REAL *)(void *)(at + 2 * of_queries + of_keys);
+    call->log_decay_q_at = call->log_decay_q_low_at = queries;
+    call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
+}
+
+/* Adds x to the sum high + low. `low` has what rounding `high` has lost. */
+INLINE void add_to_sum(double *high, double *low, double x)
+{
+    const double sum = *high + x, added = sum - *high;
+    *low += (*high - (sum - added)) + (x - added);
+    *high = sum;
+}
+
+/* Replaces the terms of a head by their prefix sums, and copies these for the queries. */
+static void add_terms(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
+    REAL *const sum = call->log_decay_k + task * n_k * PREFIX_ROW, *const sum_low = call->log_decay_k_low + task * n_k * PREFIX_ROW,
+        *const of_query = call->log_decay_q + task * n_q * PREFIX_ROW,
+        *const of_query_low = call->log_decay_q_low + task * n_q * PREFIX_ROW;
+    double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
+    (void)work;
+    for (int64_t t = 0; t < n_k; t++)
+        for (int64_t x = 0, at = t * PREFIX_ROW; x < PREFIX_ROW; x++, at++) {
+            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            sum[at] = (REAL)high[x];
+            sum_low[at] = (REAL)(high[x] - (double)sum[at] + low[x]);
+        }
+    for (int64_t i = 0; i < n_q; i++)
+        for (int64_t x = 0, at = i * PREFIX_ROW; x < PREFIX_ROW; x++, at++) {
+            const int64_t from = at + (n_k - n_q) * PREFIX_ROW;
+            of_query[at] = from < 0 ? 0 : sum[from];
+            of_query_low[at] = from < 0 ? 0 : sum_low[from];
+        }
+}
+
+#endif
 size_t SPEC_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
+#if PREFIX_SUMS
+    const size_t prefix = prefix_bytes(problem);
+    const struct version terms = terms_version();
+    size_t bytes = bytes_a_thread(&terms);
 #if SEVERAL
+    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
+#else
+    const struct version this = version(problem->n_k);
+    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
+#endif
+    return bytes_fit(prefix) ? prefix + bytes * threads_served(problem) : 0;
+#elif SEVERAL
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 #else
     const struct version this = version(problem->n_k);
@@ -349,8 +430,8 @@ static int run(const struct call *call, const struct version *this, int threads,
         return 0;
     }
 #endif
-#if BACKWARD
-    const int64_t heads = this->tile == 0 || this->of_keys ? p->kv_heads : p->heads;
+#if TASKS_OF_KEYS
+    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
     const int64_t positions = this->of_keys ? p->n_k : p->n_q;
 #else
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
@@ -397,6 +478,16 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+#if PREFIX_SUMS
+/* Makes the prefix sums of a call. Each thread has `bytes` bytes of `work`. */
+static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
+{
+    const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
+    const int error = run(call, &terms, threads, work, bytes);
+    return error ? error : run(call, &sums, threads, work, bytes);
+}
+
+#endif
 #if BACKWARD
 /* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
 static size_t row_bytes(const struct attn_problem *p)
@@ -467,11 +558,26 @@ PARAM_ROW_VALUES
     const struct version this = version(call.p.n_k);
 #endif
     if (!runs(&this)) return ATTN_EMACHINE;
+#if PREFIX_SUMS
+    const struct version terms = terms_version();
+    const size_t all = problem->workspace_bytes, prefix = prefix_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > prefix ? all - prefix : 1;
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    if (!bytes_fit(prefix)) return ATTN_ESIZE;
+    size_t max_bytes = bytes_a_thread(&terms);
+#if SEVERAL
+    if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
+#else
+    if (bytes > max_bytes) max_bytes = bytes;
+#endif
+    unsigned char *const work = (unsigned char *)workspace + prefix;
+#else
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
 #if SEVERAL
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
 #else
     const size_t max_bytes = bytes;
+#endif
 #endif
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
@@ -485,7 +591,13 @@ PARAM_ROW_VALUES
 #if BY_HEADS
     if (this.by_heads) heads_as_queries(&call.p);
 #endif
+#if PREFIX_SUMS
+    set_prefix_sums(&call, (unsigned char *)workspace);
+    const int failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    return failed ? failed : run(&call, &this, threads, work, bytes);
+#else
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+#endif
 }
 
 #if BACKWARD
@@ -511,10 +623,50 @@ static const int64_t part_from[] = {
 #endif
 };
 
+#if PREFIX_GRADIENTS
+/* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,
+   which are the gradients with respect to the terms. */
+static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
+    REAL *const sum = call->dlog_decay + task * n_k * PREFIX_ROW;
+    const REAL *const of_query = call->dlog_decay_q + task * n_q * PREFIX_ROW;
+    double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
+    (void)work;
+    for (int64_t t = n_k - 1; t >= 0; t--)
+        for (int64_t x = 0, at = t * PREFIX_ROW, from = (t - n_k + n_q) * PREFIX_ROW; x < PREFIX_ROW; x++, at++, from++) {
+            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            if (from >= 0) add_to_sum(&high[x], &low[x], (double)of_query[from]);
+            sum[at] = (REAL)(high[x] + low[x]);
+        }
+}
+
+/* Sets the pointers and the strides of the gradients with respect to the prefix sums, which begin at `at`. */
+static void set_prefix_gradients(struct call *call, unsigned char *at)
+{
+    call->dlog_decay_q = (REAL *)(void *)at;
+    call->dlog_decay_k = call->dlog_decay = (REAL *)(void *)(at + prefix_rows(&call->p, call->p.n_q));
+    call->dlog_decay_q_at = call->log_decay_q_at;
+    call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
+}
+
+/* Makes the gradient with respect to the terms, if the call wants a gradient that depends on it. */
+static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
+{
+    const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
+    return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
+}
+
+#endif
 /* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
 static size_t part_bytes_a_thread(int64_t n_k)
 {
+#if PREFIX_SUMS
+    const struct version terms = terms_version();
+    size_t bytes = bytes_a_thread(&terms);
+#else
     size_t bytes = 0;
+#endif
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
         for (int part = 0; part < PARTS && (k == 0 || part_from[k] <= n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
@@ -578,6 +730,12 @@ static size_t shared_bytes(const struct attn_problem *problem)
 #if TOTALS
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
+#endif
+#if PREFIX_GRADIENTS
+    bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
+#endif
+#if PREFIX_SUMS
+    bytes = bytes_plus(bytes, prefix_bytes(problem));
 #endif
     return bytes;
 }
@@ -668,6 +826,17 @@ PARAM_ROW_VALUES
     if (SUMS_WANTED) set_sums(&call, next);
 #else
     (void)next;
+#endif
+#if PREFIX_SUMS
+    unsigned char *const prefix = work - prefix_bytes(problem); /* the last of the bytes that all threads share */
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    set_prefix_sums(&call, prefix);
+#if PREFIX_GRADIENTS
+    if (PREFIX_WANTED)
+        set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
+#endif
+    error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
 #endif
 PART_CALLS
     return error;

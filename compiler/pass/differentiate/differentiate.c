@@ -84,39 +84,64 @@ static const struct expr *with_gradients_within(struct reversal *x, struct value
     return e;
 }
 
-/* Whether the array has a row of several elements for each query or key. The loops would take its gradient for one of a
-   caller's arrays with strides, such as dk. */
-static bool has_rows_of_elements(const struct module *m, const struct value *array)
+/* Adds the output "dNAME": the gradient with respect to value v of the graph, an array NAME like `like`. If v is -1,
+   the gradient is 0. */
+static void output_gradient(struct reversal *x, const struct value *like, const struct module *named, int v)
 {
-    bool tokens = false;
-    for (int k = 0; k < array->rank; k++) tokens |= axis_is_sequence(&m->axis[array->axes[k]]);
-    return tokens && m->axis[array->axes[array->rank - 1]].source == SIZE_CONSTANT;
+    struct graph *const g = x->g;
+    struct value map = graph_value(GRAPH_MAP, like->rank, like->axes);
+    for (int k = 0; k < like->rank; k++) map.axes[k] = module_find_axis(x->m, named->axis[like->axes[k]].name);
+    map.expr = expr_real(x->m, 0);
+    if (v >= 0 && x->of[v].terms) map.expr = gradient_in(x, &map, v);
+    if (like->op == GRAPH_INPUT) map.expr = with_gradients_within(x, &map, like->name, map.expr);
+    if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
+    graph_output(g, arena_printf(x->m->arena, "d%s", like->name), reversal_append(x, map));
+}
+
+/* Marks the values of the graph that the terms of its prefix sums are computed from. */
+static bool *values_of_terms(const struct graph *source)
+{
+    bool *const of_terms = arena_alloc(source->module->arena, (size_t)source->values * sizeof *of_terms);
+    struct prefix_sum sum;
+    for (int v = 0; v < source->values; v++)
+        if (prefix_sum_of(source, v, &sum)) of_terms[sum.terms] = true;
+    for (int v = source->values - 1; v >= 0; v--)
+        for (int k = 0; k < source->value[v].operands && of_terms[v]; k++)
+            of_terms[source->value[v].operand[k].of] = true;
+    return of_terms;
 }
 
 /* Makes one output, "dNAME", for each input and learned parameter NAME of the source graph (the graph before all
-   passes). The gradient is 0 if the output of forward does not depend on NAME. An input within another has none; its
-   gradient is added to that with respect to the other. */
+   passes), and for the arrays of prefix sums. The gradient is 0 if the output of forward does not depend on NAME. An
+   input within another has none; its gradient is added to that with respect to the other. */
 static void output_gradients(struct reversal *x)
 {
     struct graph *g = x->g;
     const struct graph *source = x->c->source ? x->c->source : g;
     const int named = x->c->source ? source->values : x->forward;
+    const bool *const of_terms = values_of_terms(source);
     g->outputs = 0;
     for (int n = 0; n < named && !x->failed; n++) {
         const struct value like = source->value[n];
+        const int v = graph_find(g, like.name ? like.name : "");
         if (!has_gradient(&like) || like.within.of) continue;
-        const int v = graph_find(g, like.name);
-        struct value map = graph_value(GRAPH_MAP, like.rank, like.axes);
-        for (int k = 0; k < like.rank; k++)
-            map.axes[k] = module_find_axis(x->m, source->module->axis[like.axes[k]].name);
-        map.expr = expr_real(x->m, 0);
-        if (v >= 0 && x->of[v].terms) map.expr = gradient_in(x, &map, v);
-        if (like.op == GRAPH_INPUT) map.expr = with_gradients_within(x, &map, like.name, map.expr);
-        if (like.op == GRAPH_PARAM && has_rows_of_elements(source->module, &like))
-            reversal_fail(x, "an array with several elements for each query or key");
-        if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
-        graph_output(g, arena_printf(x->m->arena, "d%s", like.name), reversal_append(x, map));
+        if (of_terms[n] ? v < 0 : x->c->program.of_terms) continue; /* another part computes this gradient */
+        output_gradient(x, &like, source->module, v);
     }
+    for (int v = 0; v < x->forward && !x->failed && !x->c->program.of_terms; v++) {
+        const struct value like = g->value[v];
+        const enum prefix_array array = like.name ? prefix_array_find(like.name) : PREFIX_ARRAYS;
+        if (array == PREFIX_OF_QUERY || array == PREFIX_OF_KEY) output_gradient(x, &like, x->m, v);
+    }
+}
+
+/* Makes the array with the gradient with respect to the terms of prefix sums. It takes the place of `dout`. */
+static int gradient_of_terms(struct reversal *x, const struct value *terms)
+{
+    struct value v = graph_value(GRAPH_PARAM, terms->rank, terms->axes);
+    v.name = prefix_array_name(PREFIX_GRADIENT);
+    v.origin = ORIGIN_COMPUTED;
+    return reversal_append(x, v);
 }
 
 /* Keeps only the outputs that c->program makes: the outputs of its group, or all outputs if the group is 0. */
@@ -160,7 +185,7 @@ void pass_differentiate(struct compilation *c)
     find_active(x);
     const struct value out = g->value[x->out];
     x->given_out = graph_input(g, "out", out.rank, out.axes);
-    x->given_dout = graph_input(g, "dout", out.rank, out.axes);
+    x->given_dout = program->of_terms ? gradient_of_terms(x, &out) : graph_input(g, "dout", out.rank, out.axes);
     if (x->active[x->out]) reversal_give(x, x->out, (struct gradient_term){x->given_dout, -1, NULL});
     for (int v = x->forward - 1; v >= 0 && !x->failed; v--) reverse(x, v);
     output_gradients(x);

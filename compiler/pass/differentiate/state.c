@@ -6,6 +6,7 @@
    - A is a carried state too. It is carried from the last chunk to the first.
    - If S decays, S[c + 1] = keep[c] * S[c] + …, then A decays by the same factor: A[c - 1] = keep[c] * A[c] + … */
 #include "differentiate.h"
+#include "../pass.h"
 
 /* The axes of a carried state. */
 struct carried {
@@ -28,19 +29,44 @@ static const struct expr *own_chunk(const struct reversal *x, const struct carri
 
 /* ---- the decay over several chunks ---- */
 
-/* Returns the product of `keep` over chunks `from` to `to` - 1, or NULL if the product has no closed form. */
-static const struct expr *kept_over(const struct reversal *x, const struct expr *keep, int axis,
+/* Returns operand number `number` of v at the chunk `at`. It becomes an operand of v, too. */
+static const struct expr *operand_at(struct reversal *x, struct value *v, int64_t number, int axis,
+                                     const struct expr *at)
+{
+    struct ref r = v->operand[number];
+    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, axis), at);
+    return reversal_operand(x, v, r);
+}
+
+/* The factor of a chunk is a power of the difference of two prefix sums, at the ends of this chunk and of the one
+   before. In a product over chunks, all sums but the first and the last cancel. */
+static const struct expr *kept_by_sums(struct reversal *x, struct value *v, const struct expr *keep, int axis,
+                                       const struct expr *from, const struct expr *to)
+{
+    const struct expr *part[2];
+    for (int k = 0; k < 2; k++) {
+        const int64_t before = keep->arg[1]->arg[k]->arg[1]->integer;
+        const struct expr *const last = operand_at(x, v, before, axis, to);
+        part[k] = make(x, EXPR_SUB, last, operand_at(x, v, before, axis, from));
+    }
+    return make(x, EXPR_POW, keep->arg[0], make(x, EXPR_ADD, part[0], part[1]));
+}
+
+/* Returns the product of `keep` over chunks `from` to `to` - 1, or NULL if the product has no closed form. `keep` is
+   over the operands of v, which may get more operands. */
+static const struct expr *kept_over(struct reversal *x, struct value *v, const struct expr *keep, int axis,
                                     const struct expr *from, const struct expr *to)
 {
     const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, axis), *count = make(x, EXPR_SUB, to, from);
+    if (keep->op == EXPR_POW && expr_is_exact_difference(keep->arg[1])) return kept_by_sums(x, v, keep, axis, from, to);
     if (expr_is_real(keep, 1)) return keep;
     if (keep->op == EXPR_MUL && keep->type == TYPE_REAL) {
-        const struct expr *a = kept_over(x, keep->arg[0], axis, from, to),
-                          *b = kept_over(x, keep->arg[1], axis, from, to);
+        const struct expr *a = kept_over(x, v, keep->arg[0], axis, from, to),
+                          *b = kept_over(x, v, keep->arg[1], axis, from, to);
         return a && b ? make(x, EXPR_MUL, a, b) : NULL;
     }
     if (keep->op == EXPR_SELECT) {
-        const struct expr *c = keep->arg[0], *a = kept_over(x, keep->arg[1], axis, from, to);
+        const struct expr *c = keep->arg[0], *a = kept_over(x, v, keep->arg[1], axis, from, to);
         if (expr_uses(c, chunk)) {
             /* keep is "id(chunk + 1) == id(chunk) ? a : 0". Ids never decrease along the sequence. So the product of
                these selects is the select on id(to) == id(from). */
@@ -51,7 +77,7 @@ static const struct expr *kept_over(const struct reversal *x, const struct expr 
             c = make(x, EXPR_EQ, expr_replace(x->m, c->arg[1], chunk, to), expr_replace(x->m, c->arg[1], chunk, from));
             return expr_make(x->m, EXPR_SELECT, c, a, expr_real(x->m, 0));
         }
-        const struct expr *b = kept_over(x, keep->arg[2], axis, from, to);
+        const struct expr *b = kept_over(x, v, keep->arg[2], axis, from, to);
         return a && b ? expr_make(x->m, EXPR_SELECT, c, a, b) : NULL;
     }
     if (expr_uses(keep, chunk)) return NULL;
@@ -122,6 +148,23 @@ static struct ref as_taken_in(struct reversal *x, const struct ref *r, const str
     return graph_ref(x->g, *map, NULL);
 }
 
+/* Returns the factor `keep` of the state for another chunk, over the operands of `after`. The operands that it reads
+   become operands of `after`. */
+static const struct expr *keep_of(struct reversal *x, const struct value *state, struct value *after,
+                                  const struct expr *chunk, const struct expr *next)
+{
+    const struct expr *with[MAX_OPERANDS];
+    for (int k = 0; k < state->operands; k++) {
+        struct ref r = state->operand[k];
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+        if (k < graph_summed(state)) continue;
+        for (int n = 0; n < r.rank; n++) r.sub[n] = expr_replace(x->m, r.sub[n], chunk, next);
+        with[k] = reversal_operand(x, after, r);
+    }
+    const struct expr *const keep = expr_replace(x->m, state->keep, chunk, next);
+    return state->operands > graph_summed(state) ? expr_bind(x->m, keep, with) : keep;
+}
+
 /* Makes A, the sum over the queries of later chunks, for one use `read` of the state. Returns the number of value A, or
    -1 after an error. */
 static int state_after(struct reversal *x, const struct value *state, const struct state_gather *read,
@@ -138,7 +181,8 @@ static int state_after(struct reversal *x, const struct value *state, const stru
             query = chunk;
     const struct expr *where = query && !expr_uses(query, chunk) ? region_after(x, state->where, s, query) : NULL;
     const struct expr *kept = NULL, *next = make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
-    if (where && state->keep && !(kept = kept_over(x, state->keep, s->chunk, next, query))) where = NULL;
+    struct value with_sums = *state; /* `kept` is over its operands */
+    if (where && state->keep && !(kept = kept_over(x, &with_sums, state->keep, s->chunk, next, query))) where = NULL;
     if (!where) {
         reversal_fail(x, "this carried state");
         return -1;
@@ -146,9 +190,15 @@ static int state_after(struct reversal *x, const struct value *state, const stru
     if (kept) { /* scale by the decay from chunk c + 1 to the query's chunk */
         struct value map = x->g->value[other.of];
         map.operands = 0;
-        const struct expr *e = make(x, EXPR_MUL, reversal_operand(x, &map, other), kept);
+        const struct expr *const feature = reversal_operand(x, &map, other), *with[MAX_OPERANDS];
+        for (int k = 0; k < with_sums.operands; k++)
+            with[k] = expr_uses(kept, expr_leaf(x->m, EXPR_OPERAND, k))
+                          ? reversal_operand(x, &map, with_sums.operand[k])
+                          : feature;
+        const struct expr *e = make(x, EXPR_MUL, feature, with_sums.operands ? expr_bind(x->m, kept, with) : kept);
         map.rank = 0;
-        uint32_t bits = expr_axes(e) | ref_axes(&other);
+        uint32_t bits = expr_axes(e);
+        for (int k = 0; k < map.operands; k++) bits |= ref_axes(&map.operand[k]);
         for (int k = 0; k < user.rank; k++)
             if (bits >> user.axes[k] & 1) map.axes[map.rank++] = user.axes[k];
         map.axes[map.rank++] = s->chunk;
@@ -165,7 +215,7 @@ static int state_after(struct reversal *x, const struct value *state, const stru
     after.operand[0] = other;
     after.operand[1] = graph_ref(x->g, read->term.value, NULL);
     after.where = where;
-    if (state->keep) after.keep = expr_replace(x->m, state->keep, chunk, next);
+    if (state->keep) after.keep = keep_of(x, state, &after, chunk, next);
     return reversal_append(x, after);
 }
 
@@ -192,8 +242,8 @@ void reverse_state(struct reversal *x, int v)
     int map[2] = {-1, -1};
     for (int k = 0; k < own.rank; k++)
         if (ref_axis(&own, k) == s.chunk) own.sub[k] = own_chunk(x, &s);
-    for (int k = 0; k < state.operands; k++) key[k] = as_taken_in(x, &state.operand[k], &s, &map[k]);
-    for (int k = 0; k < state.operands && !x->failed; k++) {
+    for (int k = 0; k < graph_summed(&state); k++) key[k] = as_taken_in(x, &state.operand[k], &s, &map[k]);
+    for (int k = 0; k < graph_summed(&state) && !x->failed; k++) {
         if (!x->active[state.operand[k].of]) continue;
         struct gradient_term t = {-1, -1, NULL};
         if (state.op == GRAPH_CONTRACT) {

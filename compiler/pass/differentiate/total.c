@@ -281,7 +281,8 @@ void reversal_split_totals(struct compilation *c, int lane, int wholes)
     if (x->failed || !x->totals) return;
     struct graph *const sums = graph_new(x->m);
     for (int n = 0; n < x->totals; n++) {
-        x->total[n].name = arena_printf(x->m->arena, c->program.linear ? "linear_partial_%d" : "partial_%d", n);
+        x->total[n].name = arena_printf(x->m->arena, "%s%spartial_%d", c->program.linear ? "linear_" : "",
+                                        c->program.of_terms ? "terms_" : "", n);
         x->total[n].partial = partial_of(x, &x->total[n]);
     }
     int *made = arena_alloc(x->m->arena, (size_t)g->values * sizeof *made), kept = 0;

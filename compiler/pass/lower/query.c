@@ -20,6 +20,10 @@ static void name_chunks(struct lowering *x, struct stmt *s)
         if (s->where) s->where = expr_replace(x->m, s->where, x->chunk_of, own);
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, x->chunk_of, own);
+        for (int k = 0; k < s->operands; k++)
+            for (int n = 0; n < s->operand[k].rank; n++)
+                if (x->l->array[s->operand[k].of].kind == ARRAY_PARAM)
+                    s->operand[k].sub[n] = expr_replace(x->m, s->operand[k].sub[n], x->chunk_of, own);
         name_chunks(x, s->body);
     }
 }

@@ -1,6 +1,7 @@
 /* Lowers states. The loops made here sum the keys of each chunk into its slot, and fold the slots of a window in order.
    If queries read the state before their chunk, the fold also stores this state in the slot. */
 #include "lower.h"
+#include "../pass.h"
 #include "../../analysis/analysis.h"
 
 #include <string.h>
@@ -15,14 +16,24 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     for (; s; s = s->next) {
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
+        for (int k = 0; k < s->operands; k++) { /* the arrays of the caller; slots stay those of this chunk */
+            struct ref *const r = &s->operand[k];
+            if (x->l->array[r->of].kind == ARRAY_TILE) continue;
+            for (int n = 0; n < r->rank; n++) r->sub[n] = expr_replace(x->m, r->sub[n], own, next);
+        }
         name_next_chunk(x, s->body);
     }
 }
 
 /* Returns 1 - keep, the share of a sum that is lost from one chunk to the next. For a select, each branch is subtracted
-   from 1. */
+   from 1. A power of a difference of prefix sums close to 0 is close to 1, so 1 - e^x is computed as -expm1(x). */
 static const struct expr *lost(struct module *m, const struct expr *keep)
 {
+    if (keep->op == EXPR_POW && expr_is_exact_difference(keep->arg[1])) {
+        const struct expr *const x = expr_make(m, EXPR_MUL, keep->arg[1],
+                                               expr_make(m, EXPR_LOG, keep->arg[0], NULL, NULL), NULL);
+        return expr_make(m, EXPR_NEG, expr_make(m, EXPR_EXPM1, x, NULL, NULL), NULL, NULL);
+    }
     if (keep->op == EXPR_SELECT)
         return expr_make(m, EXPR_SELECT, keep->arg[0], lost(m, keep->arg[1]), lost(m, keep->arg[2]));
     return expr_make(m, EXPR_SUB, expr_real(m, 1), keep, NULL);
@@ -36,6 +47,58 @@ static const char *name_like(const struct lowering *x, const char *word, const s
     const size_t length = sizeof state - 1;
     return strncmp(slots->name, state, length) == 0 ? arena_printf(x->m->arena, "%s%s", word, slots->name + length)
                                                     : word;
+}
+
+/* Returns the number of the chunk after the chunk of the loop. */
+static const struct expr *next_chunk(const struct lowering *x)
+{
+    const struct expr *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+    return lower_chunk_number(x, expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL));
+}
+
+/* The factor `keep` of a carried sum, for the statement carried = carried * times + (slot - carried * loss). Either
+   times is keep and loss is 0, or times is 1 and loss is 1 - keep. */
+struct carry {
+    const struct expr *times, *loss;
+};
+
+static struct carry carry_of(struct module *m, const struct expr *keep)
+{
+    const struct expr *const little = expr_make(m, EXPR_LT, keep, expr_real(m, 0.5), NULL);
+    return (struct carry){expr_make(m, EXPR_SELECT, little, keep, expr_real(m, 1)),
+                          expr_make(m, EXPR_SELECT, little, expr_real(m, 0), lost(m, keep))};
+}
+
+/* Makes a statement before statement s, at `at`, that computes the two factors for the axes on which they depend, and
+   not for every element of the state. Returns them as operands of s. */
+static struct carry carry_from_tiles(struct lowering *x, const struct value *v, const struct carry *carry,
+                                     struct stmt **at, struct stmt *s)
+{
+    struct stmt *made = stmt_new(x->l, LOOPS_MAP);
+    const struct expr *with[MAX_OPERANDS] = {NULL}, *const chunk = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+    uint32_t used = expr_axes(carry->times);
+    for (int k = graph_summed(v); k < v->operands; k++) {
+        struct ref r = lower_ref(x, &v->operand[k]);
+        for (int n = 0; n < r.rank && x->after; n++) r.sub[n] = expr_replace(x->m, r.sub[n], chunk, next_chunk(x));
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, made->operands);
+        used |= ref_axes(&r);
+        made->operand[made->operands++] = r;
+    }
+    for (int k = 0; k < graph_summed(v); k++) with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+    for (int k = 0; k < s->rank; k++)
+        if (used >> s->axes[k] & 1) made->axes[made->rank++] = s->axes[k];
+    if (!made->rank) made->axes[made->rank++] = s->axes[0];
+    const struct expr *const factor[2] = {carry->times, carry->loss}, *of[2];
+    for (int k = 0; k < 2; k++) {
+        const int tile = lower_new_tile(x, k ? "lost_share" : "kept_share", made->rank, made->axes);
+        made->assign[made->assigns++] = (struct assign){loops_ref(x->l, tile), FOLD_SET,
+                                                        expr_bind(x->m, factor[k], with), 0};
+        of[k] = expr_leaf(x->m, EXPR_OPERAND, s->operands);
+        s->operand[s->operands++] = loops_ref(x->l, tile);
+    }
+    made->next = s;
+    *at = made;
+    return (struct carry){of[0], of[1]};
 }
 
 /* Makes the statements that fold one slot of a state: carried = keep * carried + slot. If queries read the state before
@@ -60,7 +123,7 @@ static void fold_state(struct lowering *x, int number)
 
     const struct expr *of[4], *sum;
     for (int k = 0; k < 4; k++) of[k] = expr_leaf(x->m, EXPR_OPERAND, k);
-    struct stmt *s = lower_assign(x, &x->fold, rank, axes, old, FOLD_SET, of[0]);
+    struct stmt **const before_fold = x->fold, *s = lower_assign(x, &x->fold, rank, axes, old, FOLD_SET, of[0]);
     s->operands = 4;
     s->operand[0] = loops_ref(x->l, carried);
     s->operand[1] = loops_ref(x->l, own->array);
@@ -74,11 +137,7 @@ static void fold_state(struct lowering *x, int number)
         sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
     }
     const struct expr *keep = v->keep, *goes_on = NULL, *zero = expr_real(x->m, 0);
-    if (keep && x->after) {
-        const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, x->chunk),
-                          *next = expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL);
-        keep = expr_replace(x->m, keep, chunk, lower_chunk_number(x, next));
-    }
+    if (keep && x->after) keep = expr_replace(x->m, keep, expr_leaf(x->m, EXPR_INDEX, x->chunk), next_chunk(x));
     if (keep && keep->op == EXPR_SELECT &&
         expr_is_real(keep->arg[2], 0)) { /* select 0 for a lost state: multiplying infinity or NaN by 0 would not give
                                             0 */
@@ -86,12 +145,11 @@ static void fold_state(struct lowering *x, int number)
         keep = keep->arg[1];
     }
     if (keep) {
-        const struct expr *little = expr_make(x->m, EXPR_LT, keep, expr_real(x->m, 0.5), NULL),
-                          *one = expr_real(x->m, 1);
-        const struct expr *loss = expr_make(x->m, EXPR_SELECT, little, zero, lost(x->m, keep));
-        times = expr_make(x->m, EXPR_MUL, times, expr_make(x->m, EXPR_SELECT, little, keep, one), NULL);
-        if (!expr_is_real(loss, 0))
-            sum = expr_make(x->m, EXPR_SUB, sum, expr_make(x->m, EXPR_MUL, of[0], loss, NULL), NULL);
+        struct carry carry = carry_of(x->m, keep);
+        if (v->operands > graph_summed(v)) carry = carry_from_tiles(x, v, &carry, before_fold, s);
+        times = expr_make(x->m, EXPR_MUL, times, carry.times, NULL);
+        if (!expr_is_real(carry.loss, 0))
+            sum = expr_make(x->m, EXPR_SUB, sum, expr_make(x->m, EXPR_MUL, of[0], carry.loss, NULL), NULL);
     }
     if (goes_on || !expr_is_real(times, 1)) {
         const struct expr *stays_of = expr_make(x->m, EXPR_MUL, of[0], times, NULL);
@@ -99,7 +157,8 @@ static void fold_state(struct lowering *x, int number)
         s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, stays_of, 0};
         if (compensation) {
             s->operand[s->operands++] = loops_ref(x->l, compensation - 1);
-            const struct expr *left = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 4), times, NULL);
+            const struct expr *const lost_part = expr_leaf(x->m, EXPR_OPERAND, s->operands - 1);
+            const struct expr *left = expr_make(x->m, EXPR_MUL, lost_part, times, NULL);
             if (goes_on) left = expr_make(x->m, EXPR_SELECT, goes_on, left, zero);
             s->assign[s->assigns++] = (struct assign){loops_ref(x->l, compensation - 1), FOLD_SET, left, 0};
         }

@@ -83,6 +83,14 @@ static bool is_left(const struct lowering *x, const char *name)
     return false;
 }
 
+/* Whether the output is the gradient with respect to a parameter. Parameters have the type of sums. */
+static bool of_parameter(const struct lowering *x, const char *name)
+{
+    const struct graph *const source = x->c->source;
+    const int v = source && name[0] == 'd' ? graph_find(source, name + 1) : -1;
+    return v >= 0 && source->value[v].op == GRAPH_PARAM;
+}
+
 int lower_output(struct lowering *x, int o)
 {
     const int v = x->g->output[o].value;
@@ -94,7 +102,8 @@ int lower_output(struct lowering *x, int o)
                       .sums = x->lowered[v].stage == ACROSS || is_left(x, x->g->output[o].name),
                       .offset = -1};
     memcpy(a.axes, out->axes, sizeof a.axes);
-    if (!array_of_elements(x->l, &a) || a.sums) a.dtype = dtype_of_sums(a.dtype);
+    const bool computed = prefix_array_find(a.name) != PREFIX_ARRAYS; /* not an array of the caller */
+    if (!array_of_elements(x->l, &a) || a.sums || computed || of_parameter(x, a.name)) a.dtype = dtype_of_sums(a.dtype);
     return loops_array(x->l, a);
 }
 

@@ -196,15 +196,15 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
     s->assign[0].compensation = compensation;
     const bool inlined = x->lowered[v->operand[0].of].inlined;
     const struct value *reads = inlined ? from : v;
-    s->operands = reads->operands;
-    for (int k = 0; k < reads->operands; k++) s->operand[k] = lower_ref(x, &reads->operand[k]);
+    s->operands = inlined ? reads->operands : graph_summed(v);
+    for (int k = 0; k < s->operands; k++) s->operand[k] = lower_ref(x, &reads->operand[k]);
     if (inlined)
         s->assign[0].expr = from->expr;
-    else if (v->operands == 2) {
+    else if (graph_summed(v) == 2) {
         s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
     }
     const bool region = v->where && !sum->state && !sum->of_slice;
-    if (region && (sum->over_outer || !sum->streamed || (!inlined && v->operands == 2)))
+    if (region && (sum->over_outer || !sum->streamed || (!inlined && graph_summed(v) == 2)))
         s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr,
                                       expr_real(x->m, sum->maximum ? -INFINITY : 0));
 }
@@ -218,7 +218,7 @@ static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
     lower_set_constant(x, sum->streamed || sum->of_slice || sum->over_outer ? sum->begin : sum->at, to,
                        v->op == GRAPH_REDUCE ? v->init : 0);
     const int old = running ? keep_old_maximum(x, sum) : -1;
-    for (int k = 0; k < v->operands && sum->streamed; k++) lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
+    for (int k = 0; k < graph_summed(v) && sum->streamed; k++) lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
     const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum, to, sum->begin);
     if (sum->rescale >= 0) rescale_sum(x, sum, compensation);
     fold_terms(x, sum, compensation);

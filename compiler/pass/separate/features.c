@@ -2,6 +2,7 @@
    From the tree, separate_feature_map makes the map of each side (query and key). The map's last axis counts the
    features. */
 #include "separate.h"
+#include "../pass.h"
 #include "../../analysis/analysis.h"
 
 #include <string.h>
@@ -41,6 +42,66 @@ static struct node *factor(struct separation *x, const struct expr *query, const
     n->factor[QUERY] = query;
     n->factor[KEY] = key;
     return n;
+}
+
+/* Returns the DECAY of a power whose exponent is the difference of a prefix sum of the query and one of the key. The
+   exponent is over the operands of `v`. `axis` is the axis of elements with their own sums, or -1. NULL: e is no such
+   power. */
+static struct node *decay_by_sums(struct separation *x, const struct value *v, const struct expr *e, int axis)
+{
+    struct sums *const sums = arena_alloc(x->m->arena, sizeof *sums);
+    if (e->op != EXPR_POW || e->arg[0]->op != EXPR_REAL || !expr_is_exact_difference(e->arg[1])) return NULL;
+    for (int side = 0; side < 2; side++) {
+        const struct ref *const high = &v->operand[e->arg[1]->arg[0]->arg[side]->integer];
+        sums->side[side] = *high;
+        sums->low[side] = v->operand[e->arg[1]->arg[1]->arg[side]->integer];
+        const char *const name = x->g->value[high->of].name;
+        const enum prefix_array found = name ? prefix_array_find(name) : PREFIX_ARRAYS;
+        if (found != (side == QUERY ? PREFIX_OF_QUERY : PREFIX_OF_KEY)) return NULL;
+    }
+    sums->axis = axis;
+    struct node *n = node(x, NODE_DECAY, NULL, NULL, 1);
+    n->base = e->arg[0];
+    n->sums = sums;
+    x->sums = true;
+    return n;
+}
+
+/* Adds the factors of the product e, over the operands of n->terms, to the factors of query and key, or makes n->decay
+   from one of them. Returns false if a factor is none of these. */
+static bool split_product(struct separation *x, struct node *n, const struct expr *e)
+{
+    if (e->op == EXPR_MUL) return split_product(x, n, e->arg[0]) && split_product(x, n, e->arg[1]);
+    const bool query = expr_uses_axis(e, n->terms->operand, x->lane),
+               key = expr_uses_axis(e, n->terms->operand, x->stream);
+    if (query && key) {
+        const struct node *const decay = n->decay ? NULL : decay_by_sums(x, n->terms, e, n->axis);
+        n->decay = decay;
+        return decay != NULL;
+    }
+    const struct expr **const to = &n->factor[key ? KEY : QUERY];
+    *to = separate_make(x, EXPR_MUL, *to, e);
+    return true;
+}
+
+/* Returns the LEAF for a sum over one constant axis of a[i] * b[j] * decay, where each element has its own decay by
+   prefix sums. Returns NULL for any other value. */
+static struct node *decaying_product(struct separation *x, const struct ref *r)
+{
+    const struct value *const sum = &x->g->value[r->of], *const v = &x->g->value[sum->operand[0].of];
+    const struct ref plain = graph_ref(x->g, r->of, NULL), terms = graph_ref(x->g, sum->operand[0].of, NULL);
+    if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->init != 0 || sum->where || !ref_equal(r, &plain) ||
+        v->op != GRAPH_MAP || !ref_equal(&sum->operand[0], &terms) || v->rank != sum->rank + 1)
+        return NULL;
+    const int axis = v->axes[v->rank - 1];
+    if (value_has_axis(sum, axis) || x->m->axis[axis].source != SIZE_CONSTANT) return NULL;
+    struct value *const copy = arena_alloc(x->m->arena, sizeof *copy); /* graph_insert moves values */
+    *copy = *v;
+    struct node *const n = node(x, NODE_LEAF, NULL, NULL, x->m->axis[axis].extent);
+    n->axis = axis;
+    n->terms = copy;
+    n->factor[QUERY] = n->factor[KEY] = expr_real(x->m, 1);
+    return split_product(x, n, v->expr) && n->decay ? n : NULL;
 }
 
 /* Returns the LEAF for an operand of the weight that is an inner product <a[i], b[j]> over one constant axis. Returns
@@ -88,6 +149,7 @@ static bool grows_exponentially(const struct graph *g, int v)
 bool separate_grows(const struct separation *x, const struct node *n)
 {
     if (!n) return false;
+    if (n->kind == NODE_LEAF && n->decay) return exponential_factor(x->g, n->terms, n->factor[KEY]);
     if (n->kind == NODE_LEAF) return grows_exponentially(x->g, n->leaf[KEY].of);
     if (n->kind == NODE_FACTOR) return exponential_factor(x->g, x->value, n->factor[KEY]);
     return separate_grows(x, n->a) || separate_grows(x, n->b);
@@ -113,6 +175,8 @@ const struct node *separate_too_many(struct separation *x)
 static const struct node *decay(struct separation *x, const struct expr *e)
 {
     struct decay found;
+    struct node *const by_sums = decay_by_sums(x, x->value, e, -1);
+    if (by_sums) return by_sums;
     const struct expr *position = separate_query_position(x);
     const char *why = decay_of(x->m, x->value, x->lane, x->stream, x->last == position, e, &found);
     if (!why && !x->last)
@@ -166,6 +230,7 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
     if (!query || !key) return key ? factor(x, expr_real(x->m, 1), e) : factor(x, e, expr_real(x->m, 1));
     if (e->op == EXPR_OPERAND) {
         const struct node *product = inner_product(x, &x->value->operand[e->integer]);
+        if (!product) product = decaying_product(x, &x->value->operand[e->integer]);
         if (!product)
             return separate_none(x, "a value that depends on both query and key is not an inner product over features");
         if (grows_exponentially(x->g, product->leaf[QUERY].of) && grows_exponentially(x->g, product->leaf[KEY].of))
@@ -210,16 +275,113 @@ static const struct expr *operand_of(struct separation *x, enum side side, const
     return expr_leaf(x->m, EXPR_OPERAND, k);
 }
 
+/* Returns the prefix sums, of one part, at the last position before a chunk. `sum` reads the sums of the keys. */
+static struct ref at_end(const struct separation *x, const struct ref *sum, bool low, const struct expr *end)
+{
+    struct ref r = *sum;
+    const struct expr *const last = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
+                                                  expr_int(x->m, 1));
+    r.of = low ? x->at_chunks - 1 : x->at_chunks;
+    for (int k = 0; k < r.rank; k++)
+        if (ref_axis(&r, k) == x->stream)
+            r.sub[k] = separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, end, last), expr_int(x->m, 0));
+    return r;
+}
+
+/* Returns r at the element f of a head. */
+static struct ref of_element(const struct separation *x, struct ref r, int axis, const struct expr *f)
+{
+    for (int k = 0; k < r.rank && axis >= 0; k++)
+        r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, axis), f);
+    return r;
+}
+
+/* Returns base^(the sum that high[0] and low[0] read - the sum that high[1] and low[1] read), over the operands of v.
+   NULL: v would have too many operands. */
+static const struct expr *power_of_sums(const struct separation *x, const struct node *n, struct value *v,
+                                        const struct expr *f, const struct ref *high, const struct ref *low)
+{
+    const struct expr *part[2];
+    for (int p = 0; p < 2; p++) {
+        const struct expr *of[2];
+        for (int k = 0; k < 2; k++) {
+            const struct ref r = of_element(x, p ? low[k] : high[k], n->sums->axis, f);
+            const int number = graph_operand(v, &r);
+            if (number < 0) return NULL;
+            of[k] = expr_leaf(x->m, EXPR_OPERAND, number);
+        }
+        part[p] = separate_make(x, EXPR_SUB, of[0], of[1]);
+    }
+    return separate_make(x, EXPR_POW, n->base, separate_make(x, EXPR_ADD, part[0], part[1]));
+}
+
+/* Returns the feature of a decay by prefix sums. The query has base^(its sum - the sum at the end), the key has
+   base^(the sum at the end - its sum), with the end before the chunk, as for a decay with the distance. */
+static const struct expr *decay_feature(struct separation *x, const struct node *n, enum side side,
+                                        const struct expr *f)
+{
+    const struct sums *const s = n->sums;
+    const struct ref end[2] = {at_end(x, &s->side[KEY], false, x->end[side]),
+                               at_end(x, &s->side[KEY], true, x->end[side])};
+    const struct ref high[2] = {side == QUERY ? s->side[QUERY] : end[0], side == QUERY ? end[0] : s->side[KEY]},
+                     low[2] = {side == QUERY ? s->low[QUERY] : end[1], side == QUERY ? end[1] : s->low[KEY]};
+    const struct expr *const e = power_of_sums(x, n, &x->made[side], f, high, low);
+    return e && side == QUERY ? expr_make(x->m, EXPR_SELECT, x->before, expr_real(x->m, 1), e) : e;
+}
+
+/* Returns element f of the vector of a LEAF whose elements decay, with the feature of its decay. */
+static const struct expr *decaying_element(struct separation *x, const struct node *n, enum side side,
+                                           const struct expr *f)
+{
+    const struct expr *with[MAX_OPERANDS] = {NULL}, *const index = expr_leaf(x->m, EXPR_INDEX, n->axis);
+    for (int k = 0; k < n->terms->operands; k++) {
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+        if (!expr_uses(n->factor[side], with[k])) continue;
+        const struct ref r = of_element(x, n->terms->operand[k], n->axis, f);
+        if (!(with[k] = operand_of(x, side, &r))) return NULL;
+    }
+    const struct expr *const element = expr_bind(x->m, expr_replace(x->m, n->factor[side], index, f), with),
+                             *const decay = decay_feature(x, n->decay, side, f);
+    return decay ? separate_make(x, EXPR_MUL, element, decay) : NULL;
+}
+
+/* Returns the factor of a state with a decay by prefix sums from one chunk to the next. */
+static const struct expr *kept_by_sums(const struct separation *x, const struct node *n, const struct expr *f,
+                                       int64_t chunk, struct value *state)
+{
+    const struct expr *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk_axis),
+                             *const next = separate_make(x, EXPR_ADD, own, expr_int(x->m, 1)),
+                             *const of[2] = {next, own}, *const length = expr_int(x->m, chunk);
+    struct ref high[2], low[2];
+    if (n->sums->axis >= 0 && f->op != EXPR_INDEX) /* a row of another term of a sum has an index beyond the elements */
+        f = separate_make(x, EXPR_MAX,
+                          separate_make(x, EXPR_MIN, f, expr_int(x->m, x->m->axis[n->sums->axis].extent - 1)),
+                          expr_int(x->m, 0));
+    for (int k = 0; k < 2; k++) {
+        const struct expr *const begin = separate_make(x, EXPR_MUL, of[k], length), *const end = separate_make(
+                                                                                        x, EXPR_SUB, begin,
+                                                                                        expr_int(x->m, 1));
+        high[k] = at_end(x, &n->sums->side[KEY], false, end);
+        low[k] = at_end(x, &n->sums->side[KEY], true, end);
+    }
+    return power_of_sums(x, n, state, f, high, low);
+}
+
 /* Returns the expression of feature number f for one side of tree n. f is an integer expression, from 0 to n->features
    - 1. Returns NULL if the side's map would have too many operands. */
 static const struct expr *feature(struct separation *x, const struct node *n, enum side side, const struct expr *f)
 {
     switch (n->kind) {
     case NODE_LEAF: {
+        if (n->decay) return decaying_element(x, n, side, f);
         struct ref r = n->leaf[side];
         for (int k = 0; k < r.rank; k++)
             r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, n->axis), f);
-        return operand_of(x, side, &r);
+        const struct expr *const element = operand_of(x, side, &r), *const decay = n->decay ? decay_feature(x, n->decay,
+                                                                                                            side, f)
+                                                                                            : NULL;
+        if (!n->decay || !element || !decay) return n->decay && !decay ? NULL : element;
+        return separate_make(x, EXPR_MUL, element, decay);
     }
     case NODE_FACTOR: {
         const struct expr *with[MAX_OPERANDS] = {NULL};
@@ -231,6 +393,7 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         return expr_bind(x->m, n->factor[side], with);
     }
     case NODE_DECAY: {
+        if (n->sums) return decay_feature(x, n, side, f);
         /* The query has base^(i - end), the key has base^(end - j), with `end` the last key before the chunk. No key is
            before chunk 0, so a query of chunk 0 has base^0 instead. */
         const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : separate_query_position(x);
@@ -277,33 +440,35 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
     return NULL;
 }
 
-const struct expr *separate_kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk)
+const struct expr *separate_kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk,
+                                 struct value *state)
 {
     const struct expr *one = expr_real(x->m, 1), *a = NULL, *b = NULL;
     switch (n->kind) {
-    case NODE_LEAF:
+    case NODE_LEAF: return n->decay ? kept_by_sums(x, n->decay, f, chunk, state) : NULL;
     case NODE_FACTOR: return NULL;
     case NODE_DECAY:
+        if (n->sums) return kept_by_sums(x, n, f, chunk, state);
         return separate_make(x, EXPR_POW, n->base,
                              program_folds_states(&x->c->program) ? expr_leaf(x->m, EXPR_SIZE, x->stream)
                                                                   : expr_int(x->m, chunk));
     case NODE_SUM:
-        a = separate_kept(x, n->a, f, chunk);
-        b = separate_kept(x, n->b, separate_make(x, EXPR_SUB, f, expr_int(x->m, n->a->features)), chunk);
+        a = separate_kept(x, n->a, f, chunk, state);
+        b = separate_kept(x, n->b, separate_make(x, EXPR_SUB, f, expr_int(x->m, n->a->features)), chunk, state);
         if (!a && !b) return NULL;
         return expr_make(x->m, EXPR_SELECT, separate_make(x, EXPR_LT, f, expr_int(x->m, n->a->features)), a ? a : one,
                          b ? b : one);
     case NODE_PRODUCT:
-        a = separate_kept(x, n->a, separate_make(x, EXPR_DIV, f, expr_int(x->m, n->b->features)), chunk);
-        b = separate_kept(x, n->b, separate_make(x, EXPR_MOD, f, expr_int(x->m, n->b->features)), chunk);
+        a = separate_kept(x, n->a, separate_make(x, EXPR_DIV, f, expr_int(x->m, n->b->features)), chunk, state);
+        b = separate_kept(x, n->b, separate_make(x, EXPR_MOD, f, expr_int(x->m, n->b->features)), chunk, state);
         break;
     case NODE_SQUARE: {
         const struct expr *count = expr_int(x->m, n->a->features), *first = separate_make(x, EXPR_MOD, f, count);
-        a = separate_kept(x, n->a, first, chunk);
+        a = separate_kept(x, n->a, first, chunk, state);
         b = separate_kept(
             x, n->a,
             separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, separate_make(x, EXPR_DIV, f, count)), count),
-            chunk);
+            chunk, state);
         break;
     }
     }
@@ -342,7 +507,9 @@ int separate_feature_map(struct separation *x, const struct node *n, enum side s
         for (int o = 0; o < v->operands; o++) used |= ref_uses_axis(&v->operand[o], x->value->axes[k]);
         if (used) v->axes[v->rank++] = x->value->axes[k];
     }
-    if (x->chunk_axis >= 0 && (expr_axes(v->expr) >> x->chunk_axis & 1)) v->axes[v->rank++] = x->chunk_axis;
+    bool chunks = x->chunk_axis >= 0 && (expr_axes(v->expr) >> x->chunk_axis & 1);
+    for (int o = 0; o < v->operands && x->chunk_axis >= 0; o++) chunks |= ref_uses_axis(&v->operand[o], x->chunk_axis);
+    if (chunks) v->axes[v->rank++] = x->chunk_axis;
     v->axes[v->rank++] = axis;
     graph_insert(x->g, x->weight, *v);
     return x->weight++;

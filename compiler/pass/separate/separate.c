@@ -103,7 +103,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
             state.where = separate_make(
                 x, EXPR_AND, separate_make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
         }
-        state.keep = separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
+        state.keep = separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk, &state);
         if (x->id[KEY]) { /* 0 if another id begins between this chunk and the next */
             const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis),
                               *next = separate_make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
@@ -209,6 +209,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     }
     x->last = plan->last;
     x->decays = 0;
+    x->sums = false;
     plan->near = far;
     if (plan->last && plan->chunk && far->op == EXPR_SELECT) { /* "same chunk ? near : far", such as 'local: exact' */
         const struct expr *const own = separate_query_position(x);
@@ -231,7 +232,9 @@ static bool make_plan(struct separation *x, struct plan *plan)
     plan->features = separate_find(x, far);
     if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
     if (!carried) return false;
-    if (plan->features && plan->reach && x->decays)
+    if (plan->features && x->sums && !plan->last)
+        return separate_none(x, "no state can be carried for a decay under this mask") != NULL;
+    if (plan->features && plan->reach && (x->decays || x->sums))
         return separate_none(x, "no state can be carried for 'block_window' if the weight decays with distance") !=
                NULL;
     if (plan->features && x->id[KEY] && separate_grows(x, plan->features))
@@ -245,6 +248,22 @@ static bool make_plan(struct separation *x, struct plan *plan)
         x->c->separated.chunk_is_free = true;
     }
     return plan->features && plan->features->kind != NODE_FACTOR;
+}
+
+/* Inserts the arrays of prefix sums that the ends of chunks read. They are values of their own, because they have no
+   gradient: the result does not depend on where chunks end. */
+static void read_at_chunks(struct separation *x)
+{
+    static const enum prefix_array of[] = {PREFIX_OF_KEY_LOW, PREFIX_OF_KEY},
+                                   made[] = {PREFIX_OF_CHUNK_LOW, PREFIX_OF_CHUNK};
+    for (int k = 0; k < 2; k++) {
+        struct value v = x->g->value[graph_find(x->g, prefix_array_name(of[k]))];
+        v.name = prefix_array_name(made[k]);
+        v.origin = ORIGIN_COMPUTED;
+        graph_insert(x->g, x->weight++, v);
+    }
+    x->at_chunks = x->weight - 1;
+    x->value = &x->g->value[x->weight];
 }
 
 /* Replaces each sum of the weight:
@@ -267,6 +286,7 @@ static void rewrite(struct separation *x, struct plan *plan)
                                     one);
     }
     int old = x->weight;
+    if (x->sums) read_at_chunks(x);
     struct value *weight = arena_alloc(m->arena, sizeof *weight); /* a copy, because graph_insert moves values */
     *weight = *x->value;
     x->value = weight;
@@ -332,7 +352,7 @@ void pass_separate(struct compilation *c)
             query |= value->axes[k] == x->lane;
         }
         if (!pair || !query) continue;
-        if (value->op == GRAPH_CONTRACT)
+        if (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE)
             v += graph_map_summed(c->graph, v); /* makes a map; simplify removes an unused map */
         value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;

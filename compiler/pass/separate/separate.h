@@ -25,7 +25,7 @@ enum { MAX_FEATURES = 1 << 14, MAX_CHOSEN = 1 << 12, MAX_DECAYS = 8, MAX_RECENT 
    - PRODUCT: a * b
    - SQUARE: a * a
    - FACTOR: a factor of the query times a factor of the key
-   - DECAY: base^(position of the query - position of the key) */
+   - DECAY: base^(position of the query - position of the key), or base^(prefix sum of the query - that of the key) */
 enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR, NODE_DECAY };
 enum side { QUERY, KEY };
 
@@ -37,6 +37,15 @@ struct node {
     int axis;                     /* of a LEAF: the axis summed over */
     const struct expr *factor[2]; /* of a FACTOR: the factor of each side, over the weight's operands */
     const struct expr *base;      /* of a DECAY: 0 < base <= 1 */
+    /* Of a DECAY by prefix sums: both parts of the sum of each side, and the axis of the elements that have their own
+       sums, or -1. A LEAF can have such a decay of its elements: then its vectors are the factors of each side, over
+       the operands of `terms`. */
+    const struct sums {
+        struct ref side[2], low[2];
+        int axis;
+    } *sums;
+    const struct node *decay;
+    const struct value *terms;
 };
 
 /* The state of the pass while it replaces one weight. */
@@ -48,7 +57,10 @@ struct separation {
     const struct value *value; /* the weight */
     bool exponentials;         /* an inner product in the weight has exponential features on both sides */
     const struct expr *last;   /* the last key that a query sees; NULL: there is no axis of chunks */
-    int decays;                /* the number of the weight's decaying exponentials */
+    bool sums;                 /* the weight has a decay by prefix sums */
+    int at_chunks;             /* with `sums`: the number of the array of prefix sums that the ends of chunks read; the
+                                  low part is the value before */
+    int decays;                /* the number of the weight's exponentials that decay with the distance */
     /* For each decaying exponential: `decay` is the expression in the weight, `written` is the equal power of the
        base. */
     const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];
@@ -79,8 +91,10 @@ const struct node *separate_find(struct separation *x, const struct expr *e);
 /* Whether a feature of the keys has an exponential as a factor. Sums of such features must be relative to a maximum. */
 bool separate_grows(const struct separation *x, const struct node *n);
 /* Returns the factor that multiplies row f of a state when the state is carried to the next chunk. For a DECAY, this is
-   base^chunk. `chunk` is the length of a chunk. Returns NULL if the row does not decay. */
-const struct expr *separate_kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk);
+   base^chunk. `chunk` is the length of a chunk. The prefix sums that it reads become operands of the value `state`.
+   Returns NULL if the row does not decay. */
+const struct expr *separate_kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk,
+                                 struct value *state);
 /* Returns the condition that the ids at two positions are equal. */
 const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end);
 /* Returns the last key before a chunk, min(chunk * length, n_k) - 1. */

@@ -1,0 +1,116 @@
+/* Takes prefix sums out of the program, because a loop over pairs of a query and a key must not compute them again. A
+   kernel computes them once at the start of a call:
+   - A program of its own, PROGRAM_PREFIX_TERMS, computes the terms. A function of the kernel adds them
+     (emit/embedded/entry.c).
+   - All other programs read the sums from two arrays for queries and two for keys. The second array has what the first
+     loses by rounding. So a difference of two sums is exact up to its own size, even after a million positions.
+   - The parts of backward compute the gradients with respect to the arrays. A function of the kernel adds these from
+     the last position to the first, which gives the gradient with respect to the terms. Programs of terms
+     (program.of_terms) compute the gradients with respect to the arrays of the caller from it. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+
+/* Replaces the axis `from` by the axis `to` in all values. */
+static void rename_axis(struct graph *g, int from, int to)
+{
+    const struct expr *const old = expr_leaf(g->module, EXPR_INDEX, from), *const index = expr_leaf(g->module,
+                                                                                                    EXPR_INDEX, to);
+    for (int v = 0; v < g->values; v++) {
+        struct value *const value = &g->value[v];
+        for (int k = 0; k < value->rank; k++)
+            if (value->axes[k] == from) value->axes[k] = to;
+        for (int k = 0; k < value->operands; k++)
+            for (int s = 0; s < value->operand[k].rank; s++)
+                value->operand[k].sub[s] = expr_replace(g->module, value->operand[k].sub[s], old, index);
+        if (value->expr) value->expr = expr_replace(g->module, value->expr, old, index);
+    }
+}
+
+/* Makes the terms, value v, the only output of the graph. The positions of the terms become keys, because arrays of the
+   caller have the axis of keys. */
+static void output_terms(struct graph *g, int v)
+{
+    const struct module *const m = g->module;
+    int keys = 0;
+    while (m->axis[keys].source != SIZE_N_K) keys++;
+    g->outputs = 0;
+    graph_output(g, prefix_array_name(PREFIX_OF_KEY), v);
+    graph_sweep(g);
+    const struct value *const terms = &g->value[g->output[0].value];
+    for (int k = 0; k < terms->rank; k++)
+        if (m->axis[terms->axes[k]].source == SIZE_N_K) rename_axis(g, terms->axes[k], keys);
+}
+
+static struct value array_of(const struct value *like, enum prefix_array array, enum origin origin)
+{
+    struct value made = graph_value(GRAPH_PARAM, like->rank, like->axes);
+    made.name = prefix_array_name(array);
+    made.origin = origin;
+    return made;
+}
+
+/* Turns value v, a prefix sum, into an array, and inserts the array of its low part before it. Returns the number of
+   the array; the low part is the value before. */
+static int take(struct graph *g, int v, bool of_query)
+{
+    const struct value sum = g->value[v];
+    graph_insert(g, v, array_of(&sum, of_query ? PREFIX_OF_QUERY_LOW : PREFIX_OF_KEY_LOW, ORIGIN_COMPUTED));
+    g->value[v + 1] = array_of(&sum, of_query ? PREFIX_OF_QUERY : PREFIX_OF_KEY, ORIGIN_LEARNED);
+    return v + 1;
+}
+
+static bool is_sum(const struct graph *g, const struct ref *r)
+{
+    const struct value *const v = &g->value[r->of];
+    return v->op == GRAPH_PARAM &&
+           (prefix_array_find(v->name) == PREFIX_OF_QUERY || prefix_array_find(v->name) == PREFIX_OF_KEY);
+}
+
+/* Returns the operand of map v that reads the low part of the sum that operand number `of` reads. NULL: v would have
+   too many operands. */
+static const struct expr *low_part(const struct graph *g, struct value *v, int64_t of)
+{
+    struct ref r = v->operand[of];
+    r.of--;
+    const int number = graph_operand(v, &r);
+    return number < 0 ? NULL : expr_leaf(g->module, EXPR_OPERAND, number);
+}
+
+/* Returns e with the difference of the low parts added to each difference a - b of two prefix sums. */
+static const struct expr *with_low_parts(struct compilation *c, struct value *v, const struct expr *e)
+{
+    const struct graph *const g = c->graph;
+    const struct expr *const a = e->arg[0], *const b = e->arg[1], *arg[3] = {NULL, NULL, NULL};
+    if (e->op == EXPR_SUB && a->op == EXPR_OPERAND && b->op == EXPR_OPERAND && is_sum(g, &v->operand[a->integer]) &&
+        is_sum(g, &v->operand[b->integer])) {
+        const struct expr *const low = low_part(g, v, a->integer), *const low_b = low_part(g, v, b->integer);
+        if (!low || !low_b) {
+            diagnostics_error(c->diagnostics, c->spec->similarity.at,
+                              "a weight that reads so many arrays is not compiled yet with a decay");
+            return e;
+        }
+        return expr_make(g->module, EXPR_ADD, e, expr_make(g->module, EXPR_SUB, low, low_b, NULL), NULL);
+    }
+    if (!expr_has(e, EXPR_SUB)) return e;
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_low_parts(c, v, e->arg[k]);
+    return expr_make(g->module, e->op, arg[0], arg[1], arg[2]);
+}
+
+void pass_prefix_sums(struct compilation *c)
+{
+    struct graph *const g = c->graph;
+    struct prefix_sum sum;
+    bool any = false;
+    for (int v = 0; v < g->values; v++) {
+        if (!prefix_sum_of(g, v, &sum)) continue;
+        if (program_computes_terms(&c->program) || c->program.of_terms) {
+            output_terms(g, sum.terms);
+            return;
+        }
+        v = take(g, v, sum.of_query);
+        any = true;
+    }
+    for (int v = 0; v < g->values && any; v++)
+        if (g->value[v].op == GRAPH_MAP) g->value[v].expr = with_low_parts(c, &g->value[v], g->value[v].expr);
+}

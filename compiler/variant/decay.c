@@ -1,0 +1,97 @@
+/* Multiplies weights by a decay: exp of the sum, over the positions after the key up to the query, of the expression
+   `decay: {log: …}`. The sum is the difference of two prefix sums, one of the query and one of the key. */
+#include "builder.h"
+
+#include <math.h>
+
+/* The smallest logarithm of a decay from one position to the next, in f32 and in f64. Weights that decay by more are 0
+   in these types. Without a limit, a logarithm such as -1e30 would erase the digits of all later prefix sums. */
+static const double MIN_LOG = -200, MIN_LOG_F64 = -1500;
+
+/* Makes the terms of the prefix sums, over [b g m t], and d if each element of the head has its own decay. */
+static int build_terms(struct builder *x)
+{
+    const int last = x->spec->decay->uses[NAME_d] ? x->d : -1, axes[] = {x->b, x->kv, x->member, x->t, last};
+    struct operands operands = {0};
+    const struct expr *log = build_decay_expression(x, x->spec->decay, &operands),
+                      *least = build_real(x, x->m->dtype == DTYPE_F64 ? MIN_LOG_F64 : MIN_LOG);
+    return graph_map(x->g, last < 0 ? 4 : 5, axes, operands.count, operands.ref, build_op2(x, EXPR_MAX, log, least));
+}
+
+/* Makes the sums of the terms over the positions up to `position`, for each index of `axis`. */
+static int build_prefix_sums(struct builder *x, int terms, int axis, const struct expr *position)
+{
+    struct value like = x->g->value[terms];
+    like.axes[3] = axis;
+    return graph_reduce(x->g, FOLD_SUM, 0, like.rank, like.axes, graph_ref(x->g, terms, NULL),
+                        build_op2(x, EXPR_LE, build_index_of(x, x->t), position));
+}
+
+void build_decay_sums(struct builder *x)
+{
+    x->decay_of_query = x->decay_of_key = -1;
+    if (!x->spec->decay) return;
+    x->t = module_axis(x->m, "position", SIZE_N_K, 0);
+    const int terms = build_terms(x);
+    x->decay_of_query = build_prefix_sums(x, terms, x->i, build_query_position(x));
+    x->decay_of_key = build_prefix_sums(x, terms, x->j, build_index_of(x, x->j));
+}
+
+/* Returns e^difference. A power needs no running maximum in later passes: it is at most 1 for logarithms up to 0. */
+static const struct expr *power(struct builder *x, const struct expr *difference)
+{
+    return build_op2(x, EXPR_POW, expr_real(x->m, exp(1)), difference);
+}
+
+/* Returns the difference of the prefix sums of query and key. `axis`: the axis of elements that have their own decay;
+   -1: there is none. */
+static const struct expr *difference(struct builder *x, int axis, struct operands *operands)
+{
+    struct ref query = graph_ref(x->g, x->decay_of_query, NULL), key = graph_ref(x->g, x->decay_of_key, NULL);
+    if (axis >= 0) query.sub[query.rank - 1] = key.sub[key.rank - 1] = build_index_of(x, axis);
+    const struct expr *const of_query = build_read(x, operands, query);
+    return build_sub(x, of_query, build_read(x, operands, key));
+}
+
+int build_decayed(struct builder *x, int w)
+{
+    if (!x->spec->decay || x->spec->decay->uses[NAME_d]) return w;
+    struct value v = x->g->value[w];
+    struct operands operands = {0};
+    if (v.op != GRAPH_MAP) {
+        v.expr = build_read(x, &operands, graph_ref(x->g, w, NULL));
+    } else
+        for (int k = 0; k < v.operands; k++) build_read(x, &operands, v.operand[k]);
+    const struct expr *between = difference(x, -1, &operands);
+    const struct expr *e = v.expr->op == EXPR_EXP ? build_op1(x, EXPR_EXP, build_add(x, v.expr->arg[0], between))
+                                                  : build_mul(x, v.expr, power(x, between));
+    return graph_map(x->g, v.rank, v.axes, operands.count, operands.ref, e);
+}
+
+int build_inner(struct builder *x, int q, int k)
+{
+    const int pair[] = {x->b, x->kv, x->member, x->i, x->j}, axis = x->g->value[q].axes[x->g->value[q].rank - 1];
+    const struct ref query = graph_ref(x->g, q, NULL), key = graph_ref(x->g, k, NULL);
+    if (!x->spec->decay || !x->spec->decay->uses[NAME_d]) return graph_contract(x->g, 5, pair, query, key, NULL);
+    if (x->m->axis[axis].extent != x->spec->head_dim) {
+        diagnostics_error(x->diagnostics, x->spec->decay->first_use[NAME_d].at,
+                          "a decay with 'd' needs head_dim = %lld features of a query and a key, but there are %lld",
+                          (long long)x->spec->head_dim, (long long)x->m->axis[axis].extent);
+        return graph_contract(x->g, 5, pair, query, key, NULL);
+    }
+    struct operands operands = {0};
+    const struct expr *const a = build_read(x, &operands, query);
+    const struct expr *e = build_mul(x, a, build_read(x, &operands, key));
+    e = build_mul(x, e, power(x, difference(x, axis, &operands)));
+    const int axes[] = {x->b, x->kv, x->member, x->i, x->j, axis};
+    return build_row_sum(x, graph_map(x->g, 6, axes, operands.count, operands.ref, e));
+}
+
+bool build_refuses_decay_of_elements(struct builder *x, const char *what)
+{
+    const bool refuses = x->spec->decay && x->spec->decay->uses[NAME_d];
+    if (refuses)
+        diagnostics_error(x->diagnostics, x->spec->decay->first_use[NAME_d].at,
+                          "a decay with 'd' multiplies the terms of an inner product of query and key, but %s", what);
+    return refuses;
+}

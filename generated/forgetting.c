@@ -1,0 +1,4679 @@
+/* forgetting.c, made by attnc 0.1.0: attnc forgetting.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes forgetting.h.
+   softmax attention with a forget gate: logits fall by the logarithms of the gates after the key
+   Lin et al., Forgetting Transformer: Softmax Attention with a Forget Gate (ICLR 2025), section 3; gate is log(f)
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), position (key):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     gate [b g m j], learned parameter
+     x4 [b g m position] = max(gate[b, g, m, position], -200)
+     x5 [b g m i] = sum over position of x4 if position <= i + n_k - n_q
+     x6 [b g m j] = sum over position of x4 if position <= j
+     x7 [b g m i j] = sum over d of q * k
+     x8 [b g m i j] = exp(x7 * 0.125)
+     x9 [b g m i j] = exp(x7 * 0.125 + x5 - x6)
+     x10 [b g m i] = sum over j of x9 if j <= i + n_k - n_q
+     x11 [b g m i e] = sum over j of x9 * v if j <= i + n_k - n_q
+     x12 [b g m i e] = x10 == 0 ? 0 : x11 / x10
+     out = x12
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 124416 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 124416 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 124416 bytes of workspace per thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  forgetting_rows_v4, forgetting_saved_v4, forgetting_row_sums_v4, forgetting_dq_dlog_decay_q_v4,
+     forgetting_dk_dv_v4, forgetting_dlog_decay_k_v4, forgetting_terms_dgate_v4, forgetting_terms_v4
+     x86-64-v3  forgetting_rows_v3, forgetting_saved_v3, forgetting_row_sums_v3, forgetting_dq_dlog_decay_q_v3,
+     forgetting_dk_dv_v3, forgetting_dlog_decay_k_v3, forgetting_terms_dgate_v3, forgetting_terms_v3
+     generic    forgetting_rows_any, forgetting_saved_any, forgetting_row_sums_any, forgetting_dq_dlog_decay_q_any,
+     forgetting_dk_dv_any, forgetting_dlog_decay_k_any, forgetting_terms_dgate_any, forgetting_terms_any
+     choice     the version that this machine runs
+     interface  forgetting_workspace, forgetting_forward, forgetting_backward, forgetting_kernel
+
+   Compile with: cc -O2 -fopenmp forgetting.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "forgetting.c is C, not C++: compile it with a C compiler"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "forgetting.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int forgetting_is_c11;
+#elif !defined __GNUC__
+#error "forgetting.c uses GNU C vector extensions: compile it with gcc or clang"
+extern int forgetting_is_gnu_c;
+#else
+#include "forgetting.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* without optimisation, inlining would only double the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
+#endif
+
+struct call { /* the arguments of a call; all threads read the same struct */
+    struct attn_problem p;
+    const struct forgetting_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    const float *dout;
+    float *dq;
+    float *dk;
+    float *dv;
+    const float *gate;
+    struct attn_strides gate_at;
+    float *log_decay_q; /* [B,H,n_q] */
+    struct attn_strides log_decay_q_at;
+    float *log_decay_q_low; /* [B,H,n_q] */
+    struct attn_strides log_decay_q_low_at;
+    float *log_decay_k; /* [B,H,n_k] */
+    struct attn_strides log_decay_k_at;
+    float *log_decay_k_low; /* [B,H,n_k] */
+    struct attn_strides log_decay_k_low_at;
+    float *log_decay_chunk; /* [B,H,n_k] */
+    struct attn_strides log_decay_chunk_at;
+    float *log_decay_chunk_low; /* [B,H,n_k] */
+    struct attn_strides log_decay_chunk_low_at;
+    float *dlog_decay_q; /* [B,H,n_q] */
+    struct attn_strides dlog_decay_q_at;
+    float *dlog_decay_k; /* [B,H,n_k] */
+    struct attn_strides dlog_decay_k_at;
+    float *dlog_decay; /* [B,H,n_k] */
+    struct attn_strides dlog_decay_at;
+    float *saved_0; /* [B,H,n_q], or NULL */
+    float *row_0; /* [B,H,n_q] */
+    float *dgate;
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+TARGET_v4 INLINE vec_v4 log_v4(vec_v4 x)
+{
+    vec_v4 y = x;
+    for (int k = 0; k < 16; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v4(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 log_decay_q_tile_0 = load_v4(log_decay_q_tile + i);
+            const vec_v4 log_decay_q_low_tile_1 = load_v4(log_decay_q_low_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
+                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_2 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
+                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                row_max_in[vector] = load_v4(row_max + i);
+            }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(row_max + i, row_max_in[vector]);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_4 = load_v4(old_max + i);
+            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new5);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_7 = load_v4(row_max + i);
+            vec_v4 row_sum_in = (vec_v4){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                store_v4(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
+            }
+            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v4 seen[4] = {0};
+                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_9 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_9), mask_v4);
+                }
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+            }
+        } else
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_10 = load_v4(row_sum + i);
+        const mask_v4 t_11 = row_sum_10 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 64 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_10));
+        }
+    }
+    if (saved_0) {
+        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_sum_12 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_12 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_12) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    if (saved_0) {
+        /* saved_0 = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            saved_0[(i0 + i)] = row_sum[i];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 log_decay_q_tile_0 = load_v4(log_decay_q_tile + i);
+            const vec_v4 log_decay_q_low_tile_1 = load_v4(log_decay_q_low_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
+                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_2 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_3 = (i0 + i + lane_v4) + t_2;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
+                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                row_max_in[vector] = load_v4(row_max + i);
+            }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(row_max + i, row_max_in[vector]);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_4 = load_v4(old_max + i);
+            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new5);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_7 = load_v4(row_max + i);
+            vec_v4 row_sum_in = (vec_v4){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                store_v4(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
+            }
+            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+        }
+    }
+    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_9 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_9 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_9) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+    }
+    /* saved_0 = row_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        saved_0[(i0 + i)] = row_sum[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void forgetting_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(result + i, splat_v4(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 result_in[4];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            result_in[vector] = (vec_v4){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            store_v4(result + i, load_v4(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
+    float *const weight_3 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
+    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
+        + m) * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    float *const q_tile = (float *)(void *)(work + 254464); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 270848); /* [e: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 287232); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* saved_0_tile = saved_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
+    /* row_0_tile = row_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
+    if (dlog_decay_q) {
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+    }
+    /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+                store_v4(sum + d * 64 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score_2[j][i] = sum over e of v * dout_tile */
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+        /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+           1.442695f)) - saved_0_til ... */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 log_decay_q_tile_1 = load_v4(log_decay_q_tile + i);
+            const vec_v4 log_decay_q_low_tile_2 = load_v4(log_decay_q_low_tile + i);
+            const vec_v4 saved_0_tile_3 = load_v4(saved_0_tile + i);
+            const vec_v4 row_0_tile_6 = load_v4(row_0_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_0 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new4 = exp2_v4((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
+                    (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
+                store_v4(score + j * 64 + i, score_new4);
+                const vec_v4 score_2_5 = load_v4(score_2 + j * 64 + i);
+                const vec_v4 score_2_new7 = score_2_5 + row_0_tile_6;
+                store_v4(score_2 + j * 64 + i, score_2_new7);
+                store_v4(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
+            }
+        }
+        if (dlog_decay_q) {
+            /* score = score_2 * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i));
+                    }
+                }
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            if (dlog_decay_q) {
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_8 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
+                            load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                    }
+                }
+            }
+        }
+        if (dlog_decay_q) {
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 row_sum_in[4];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_sum_in[vector] += load_v4(score + j * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                }
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            if (dq) {
+                /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
+                const int64_t t_10 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
+                            load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
+                    }
+                }
+            }
+        }
+        if (dq) {
+            /* sum[d][i] += sum over j of k * weight_3 */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[4] = {0};
+                    if (finite_v4(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, seen, i1 - i0);
+                }
+            } else
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+        }
+    }
+    if (dq) {
+        /* sum = sum */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                }
+            }
+        }
+    }
+    if (dlog_decay_q) {
+        /* row_sum = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, load_v4(row_sum + i));
+        }
+    }
+    if (dq) {
+        /* dq = sum, transposed back */
+        transpose_v4(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+    }
+    if (dlog_decay_q) {
+        /* dlog_decay_q = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            dlog_decay_q[(i0 + i) * dlog_decay_q_row] = row_sum[i];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const int64_t log_decay_k_low_head = call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_head = call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
+    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
+    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    if (dk) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum + e * 64 + j, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                }
+            }
+        }
+    }
+    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
+                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
+                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[m * log_decay_k_head + (j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+            const int64_t i1 = min(i0 + 288, i_end);
+            /* score[i][j] = sum over d of q * k_tile */
+            dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+                dout + m * dout_head + i0 * dout_row, dout_row);
+            if (dk) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                    q + m * q_head + i0 * q_row, q_row);
+            }
+            /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
+               1.442695f)) - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 log_decay_k_tile_0 = load_v4(log_decay_k_tile + j);
+                const vec_v4 log_decay_k_low_tile_1 = load_v4(log_decay_k_low_tile + j);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) + ((((log_decay_q[m *
+                        log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
+                        + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
+                        i)])));
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const ints_v4 t_2 = j0 + j + lane_v4;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
+                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot4_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v4 seen[4] = {0};
+                        if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_3 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
+                        }
+                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                            seen, j1 - j0);
+                    }
+                } else
+                    dot5_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v4(score + i * 64 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                if (dk) {
+                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const ints_v4 t_4 = j0 + j + lane_v4;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
+                                n_q), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of q * score_2 */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
+                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot4_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v4 seen[4] = {0};
+                        if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
+                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
+                        }
+                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
+                            j1 - j0);
+                    }
+                } else
+                    dot5_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* sum_2 = sum_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
+        + m) * call->dlog_decay_k_at.head : NULL;
+    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    /* v_tile = v, with zeros beyond the last row */
+    transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+        log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+        log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+    /* k_tile = k_tile * 0.18033688f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
+            }
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(row_sum + j, splat_v4(0.0f));
+        store_v4(row_sum_compensation + j, splat_v4(0.0f));
+    }
+    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        const int64_t i1 = min(i0 + 288, i_end);
+        /* score[i][j] = sum over d of q * k_tile */
+        dot3_v4(round_up(j1 - j0, 16), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
+        /* score_2[i][j] = sum over e of dout * v_tile */
+        dot3_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
+        /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+           log_decay_k_low_tile)) * ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 log_decay_k_tile_0 = load_v4(log_decay_k_tile + j);
+            const vec_v4 log_decay_k_low_tile_1 = load_v4(log_decay_k_low_tile + j);
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + row_0[(i0 + i)]) *
+                    (-exp2_v4((load_v4(score + i * 64 + j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_0) +
+                    (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
+            }
+        }
+        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_2 = j0 + j + lane_v4;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                        mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 row_sum_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                row_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    row_sum_in[vector] += load_v4(score_2 + i * 64 + j);
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                add_v4(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v4(1));
+            }
+        }
+    }
+    /* row_sum = row_sum */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(row_sum + j, load_v4(row_sum + j));
+    }
+    if (dlog_decay_k) {
+        /* dlog_decay_k = row_sum */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dlog_decay_k[(j0 + j)] = row_sum[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void forgetting_terms_dgate_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
+        call->dlog_decay_at.head;
+    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+        gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(gate_tile + j, load_v4(dlog_decay_tile + j) * pick_v4(load_v4(gate_tile + j) < (-2e+02f),
+            splat_v4(0.0f), splat_v4(1.0f)));
+    }
+    if (dgate) {
+        /* dgate = gate_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dgate[(j0 + j)] = gate_tile[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void forgetting_terms_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+        gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    /* gate_tile = max(gate_tile, -2e+02f) */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(gate_tile + j, max_v4(load_v4(gate_tile + j), splat_v4(-2e+02f)));
+    }
+    /* log_decay_k = gate_tile */
+    for (int64_t j = 0; j < j1 - j0; j++)
+        log_decay_k[(j0 + j)] = gate_tile[j];
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+TARGET_v3 INLINE vec_v3 log_v3(vec_v3 x)
+{
+    vec_v3 y = x;
+    for (int k = 0; k < 8; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v3(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 log_decay_q_tile_0 = load_v3(log_decay_q_tile + i);
+            const vec_v3 log_decay_q_low_tile_1 = load_v3(log_decay_q_low_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
+                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_2 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
+                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_4 = load_v3(old_max + i);
+            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new5);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_7 = load_v3(row_max + i);
+            vec_v3 row_sum_in = (vec_v3){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                store_v3(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
+            }
+            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v3 seen[8] = {0};
+                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_9 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_9), mask_v3);
+                }
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+            }
+        } else
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_10 = load_v3(row_sum + i);
+        const mask_v3 t_11 = row_sum_10 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 64 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_10));
+        }
+    }
+    if (saved_0) {
+        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_sum_12 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_12 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_12) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    if (saved_0) {
+        /* saved_0 = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            saved_0[(i0 + i)] = row_sum[i];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 log_decay_q_tile_0 = load_v3(log_decay_q_tile + i);
+            const vec_v3 log_decay_q_low_tile_1 = load_v3(log_decay_q_low_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
+                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_2 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_3 = (i0 + i + lane_v3) + t_2;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
+                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_4 = load_v3(old_max + i);
+            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new5);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_7 = load_v3(row_max + i);
+            vec_v3 row_sum_in = (vec_v3){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                store_v3(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
+            }
+            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+        }
+    }
+    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_9 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_9 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_9) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+    }
+    /* saved_0 = row_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        saved_0[(i0 + i)] = row_sum[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void forgetting_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(result + i, splat_v3(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 result_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            result_in[vector] = (vec_v3){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            store_v3(result + i, load_v3(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
+    float *const weight_3 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
+    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
+        + m) * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    float *const q_tile = (float *)(void *)(work + 254464); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 270848); /* [e: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 287232); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* saved_0_tile = saved_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
+    /* row_0_tile = row_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
+    if (dlog_decay_q) {
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+    }
+    /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+                store_v3(sum + d * 64 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score_2[j][i] = sum over e of v * dout_tile */
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+        /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+           1.442695f)) - saved_0_til ... */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 log_decay_q_tile_1 = load_v3(log_decay_q_tile + i);
+            const vec_v3 log_decay_q_low_tile_2 = load_v3(log_decay_q_low_tile + i);
+            const vec_v3 saved_0_tile_3 = load_v3(saved_0_tile + i);
+            const vec_v3 row_0_tile_6 = load_v3(row_0_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_0 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new4 = exp2_v3((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
+                    (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
+                store_v3(score + j * 64 + i, score_new4);
+                const vec_v3 score_2_5 = load_v3(score_2 + j * 64 + i);
+                const vec_v3 score_2_new7 = score_2_5 + row_0_tile_6;
+                store_v3(score_2 + j * 64 + i, score_2_new7);
+                store_v3(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
+            }
+        }
+        if (dlog_decay_q) {
+            /* score = score_2 * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i));
+                    }
+                }
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            if (dlog_decay_q) {
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_8 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
+                            load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                    }
+                }
+            }
+        }
+        if (dlog_decay_q) {
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] += load_v3(score + j * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                }
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            if (dq) {
+                /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
+                const int64_t t_10 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
+                            load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
+                    }
+                }
+            }
+        }
+        if (dq) {
+            /* sum[d][i] += sum over j of k * weight_3 */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[8] = {0};
+                    if (finite_v3(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, seen, i1 - i0);
+                }
+            } else
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+        }
+    }
+    if (dq) {
+        /* sum = sum */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                }
+            }
+        }
+    }
+    if (dlog_decay_q) {
+        /* row_sum = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, load_v3(row_sum + i));
+        }
+    }
+    if (dq) {
+        /* dq = sum, transposed back */
+        transpose_v3(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+    }
+    if (dlog_decay_q) {
+        /* dlog_decay_q = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            dlog_decay_q[(i0 + i) * dlog_decay_q_row] = row_sum[i];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const int64_t log_decay_k_low_head = call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_head = call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
+    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
+    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    if (dk) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum + e * 64 + j, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                }
+            }
+        }
+    }
+    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
+                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
+                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[m * log_decay_k_head + (j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+            const int64_t i1 = min(i0 + 288, i_end);
+            /* score[i][j] = sum over d of q * k_tile */
+            dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+                dout + m * dout_head + i0 * dout_row, dout_row);
+            if (dk) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                    q + m * q_head + i0 * q_row, q_row);
+            }
+            /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
+               1.442695f)) - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 log_decay_k_tile_0 = load_v3(log_decay_k_tile + j);
+                const vec_v3 log_decay_k_low_tile_1 = load_v3(log_decay_k_low_tile + j);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) + ((((log_decay_q[m *
+                        log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
+                        + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
+                        i)])));
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const ints_v3 t_2 = j0 + j + lane_v3;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
+                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot4_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v3 seen[8] = {0};
+                        if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_3 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
+                        }
+                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                            seen, j1 - j0);
+                    }
+                } else
+                    dot5_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v3(score + i * 64 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                if (dk) {
+                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const ints_v3 t_4 = j0 + j + lane_v3;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
+                                n_q), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of q * score_2 */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
+                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot4_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v3 seen[8] = {0};
+                        if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
+                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
+                        }
+                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
+                            j1 - j0);
+                    }
+                } else
+                    dot5_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* sum_2 = sum_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
+        + m) * call->dlog_decay_k_at.head : NULL;
+    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    /* v_tile = v, with zeros beyond the last row */
+    transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+        log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+        log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+    /* k_tile = k_tile * 0.18033688f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
+            }
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(row_sum + j, splat_v3(0.0f));
+        store_v3(row_sum_compensation + j, splat_v3(0.0f));
+    }
+    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        const int64_t i1 = min(i0 + 288, i_end);
+        /* score[i][j] = sum over d of q * k_tile */
+        dot3_v3(round_up(j1 - j0, 8), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
+        /* score_2[i][j] = sum over e of dout * v_tile */
+        dot3_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
+        /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+           log_decay_k_low_tile)) * ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 log_decay_k_tile_0 = load_v3(log_decay_k_tile + j);
+            const vec_v3 log_decay_k_low_tile_1 = load_v3(log_decay_k_low_tile + j);
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + row_0[(i0 + i)]) *
+                    (-exp2_v3((load_v3(score + i * 64 + j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_0) +
+                    (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
+            }
+        }
+        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_2 = j0 + j + lane_v3;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                        mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 row_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                row_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    row_sum_in[vector] += load_v3(score_2 + i * 64 + j);
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                add_v3(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v3(1));
+            }
+        }
+    }
+    /* row_sum = row_sum */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(row_sum + j, load_v3(row_sum + j));
+    }
+    if (dlog_decay_k) {
+        /* dlog_decay_k = row_sum */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dlog_decay_k[(j0 + j)] = row_sum[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void forgetting_terms_dgate_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
+        call->dlog_decay_at.head;
+    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+        gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(gate_tile + j, load_v3(dlog_decay_tile + j) * pick_v3(load_v3(gate_tile + j) < (-2e+02f),
+            splat_v3(0.0f), splat_v3(1.0f)));
+    }
+    if (dgate) {
+        /* dgate = gate_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dgate[(j0 + j)] = gate_tile[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void forgetting_terms_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+        gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    /* gate_tile = max(gate_tile, -2e+02f) */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(gate_tile + j, max_v3(load_v3(gate_tile + j), splat_v3(-2e+02f)));
+    }
+    /* log_decay_k = gate_tile */
+    for (int64_t j = 0; j < j1 - j0; j++)
+        log_decay_k[(j0 + j)] = gate_tile[j];
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+INLINE vec_any log_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_any(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void forgetting_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(sum + e * 64 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any log_decay_q_tile_0 = load_any(log_decay_q_tile + i);
+            const vec_any log_decay_q_low_tile_1 = load_any(log_decay_q_low_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
+                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_2 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
+                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                            load_any(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_4 = load_any(old_max + i);
+            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new5);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_7 = load_any(row_max + i);
+            vec_any row_sum_in = (vec_any){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_6 = load_any(score + j * 64 + i);
+                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                store_any(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
+            }
+            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_any seen[16] = {0};
+                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_9 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_9), mask_any);
+                }
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+            }
+        } else
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_10 = load_any(row_sum + i);
+        const mask_any t_11 = row_sum_10 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 64 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_10));
+        }
+    }
+    if (saved_0) {
+        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_sum_12 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_12 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_12) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    if (saved_0) {
+        /* saved_0 = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            saved_0[(i0 + i)] = row_sum[i];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void forgetting_saved_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any log_decay_q_tile_0 = load_any(log_decay_q_tile + i);
+            const vec_any log_decay_q_low_tile_1 = load_any(log_decay_q_low_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_any(score + j * 64 + i, load_any(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
+                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_2 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_3 = (i0 + i + lane_any) + t_2;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
+                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                            load_any(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_4 = load_any(old_max + i);
+            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new5);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_7 = load_any(row_max + i);
+            vec_any row_sum_in = (vec_any){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_6 = load_any(score + j * 64 + i);
+                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                store_any(score + j * 64 + i, score_new8);
+                row_sum_in += score_new8;
+            }
+            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+        }
+    }
+    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_9 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_9 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_9) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+    }
+    /* saved_0 = row_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        saved_0[(i0 + i)] = row_sum[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void forgetting_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(result + i, splat_any(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any result_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            result_in[vector] = (vec_any){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            store_any(result + i, load_any(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
+    float *const weight_3 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
+    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
+        + m) * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    float *const q_tile = (float *)(void *)(work + 254464); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 270848); /* [e: 64, i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 287232); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* saved_0_tile = saved_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
+    /* row_0_tile = row_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
+    if (dlog_decay_q) {
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+    }
+    /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+                store_any(sum + d * 64 + i, splat_any(0.0f));
+                store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score_2[j][i] = sum over e of v * dout_tile */
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+        /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+           1.442695f)) - saved_0_til ... */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any log_decay_q_tile_1 = load_any(log_decay_q_tile + i);
+            const vec_any log_decay_q_low_tile_2 = load_any(log_decay_q_low_tile + i);
+            const vec_any saved_0_tile_3 = load_any(saved_0_tile + i);
+            const vec_any row_0_tile_6 = load_any(row_0_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_0 = load_any(score + j * 64 + i);
+                const vec_any score_new4 = exp2_any((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
+                    (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
+                store_any(score + j * 64 + i, score_new4);
+                const vec_any score_2_5 = load_any(score_2 + j * 64 + i);
+                const vec_any score_2_new7 = score_2_5 + row_0_tile_6;
+                store_any(score_2 + j * 64 + i, score_2_new7);
+                store_any(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
+            }
+        }
+        if (dlog_decay_q) {
+            /* score = score_2 * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i));
+                    }
+                }
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            if (dlog_decay_q) {
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_8 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
+                            load_any(score + j * 64 + i), splat_any(0.0f)));
+                    }
+                }
+            }
+        }
+        if (dlog_decay_q) {
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] += load_any(score + j * 64 + i);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                }
+            }
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            if (dq) {
+                /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
+                const int64_t t_10 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_11 = (i0 + i + lane_any) + t_10;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
+                            load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
+                    }
+                }
+            }
+        }
+        if (dq) {
+            /* sum[d][i] += sum over j of k * weight_3 */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[16] = {0};
+                    if (finite_any(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                    }
+                    add_seen_any(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, seen, i1 - i0);
+                }
+            } else
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+        }
+    }
+    if (dq) {
+        /* sum = sum */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                }
+            }
+        }
+    }
+    if (dlog_decay_q) {
+        /* row_sum = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, load_any(row_sum + i));
+        }
+    }
+    if (dq) {
+        /* dq = sum, transposed back */
+        transpose_any(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+    }
+    if (dlog_decay_q) {
+        /* dlog_decay_q = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            dlog_decay_q[(i0 + i) * dlog_decay_q_row] = row_sum[i];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const int64_t log_decay_k_low_head = call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_head = call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
+    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
+    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    if (dk) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum + e * 64 + j, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                }
+            }
+        }
+    }
+    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
+                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
+                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[m * log_decay_k_head + (j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+            const int64_t i1 = min(i0 + 288, i_end);
+            /* score[i][j] = sum over d of q * k_tile */
+            dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+                dout + m * dout_head + i0 * dout_row, dout_row);
+            if (dk) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                    q + m * q_head + i0 * q_row, q_row);
+            }
+            /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
+               1.442695f)) - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any log_decay_k_tile_0 = load_any(log_decay_k_tile + j);
+                const vec_any log_decay_k_low_tile_1 = load_any(log_decay_k_low_tile + j);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) + ((((log_decay_q[m *
+                        log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
+                        + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
+                        i)])));
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const ints_any t_2 = j0 + j + lane_any;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
+                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot4_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_any seen[16] = {0};
+                        if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_3 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
+                        }
+                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 64, seen, j1 - j0);
+                    }
+                } else
+                    dot5_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_any(score + i * 64 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                if (dk) {
+                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const ints_any t_4 = j0 + j + lane_any;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) + n_k -
+                                n_q), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of q * score_2 */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
+                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot4_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_any seen[16] = {0};
+                        if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
+                        const int64_t t_5 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
+                        }
+                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
+                            j1 - j0);
+                    }
+                } else
+                    dot5_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* sum_2 = sum_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
+        + m) * call->dlog_decay_k_at.head : NULL;
+    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    /* v_tile = v, with zeros beyond the last row */
+    transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+        log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+        log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+    /* k_tile = k_tile * 0.18033688f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
+            }
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(row_sum + j, splat_any(0.0f));
+        store_any(row_sum_compensation + j, splat_any(0.0f));
+    }
+    for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+        const int64_t i1 = min(i0 + 288, i_end);
+        /* score[i][j] = sum over d of q * k_tile */
+        dot3_any(round_up(j1 - j0, 4), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
+        /* score_2[i][j] = sum over e of dout * v_tile */
+        dot3_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
+        /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+           log_decay_k_low_tile)) * ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any log_decay_k_tile_0 = load_any(log_decay_k_tile + j);
+            const vec_any log_decay_k_low_tile_1 = load_any(log_decay_k_low_tile + j);
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + row_0[(i0 + i)]) *
+                    (-exp2_any((load_any(score + i * 64 + j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_0) +
+                    (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
+            }
+        }
+        if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+            /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_2 = j0 + j + lane_any;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + n_k - n_q),
+                        mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* row_sum += score_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any row_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                row_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    row_sum_in[vector] += load_any(score_2 + i * 64 + j);
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                add_any(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_any(1));
+            }
+        }
+    }
+    /* row_sum = row_sum */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(row_sum + j, load_any(row_sum + j));
+    }
+    if (dlog_decay_k) {
+        /* dlog_decay_k = row_sum */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dlog_decay_k[(j0 + j)] = row_sum[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void forgetting_terms_dgate_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
+        call->dlog_decay_at.head;
+    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+        gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(gate_tile + j, load_any(dlog_decay_tile + j) * pick_any(load_any(gate_tile + j) < (-2e+02f),
+            splat_any(0.0f), splat_any(1.0f)));
+    }
+    if (dgate) {
+        /* dgate = gate_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dgate[(j0 + j)] = gate_tile[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void forgetting_terms_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+        gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    /* gate_tile = max(gate_tile, -2e+02f) */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(gate_tile + j, max_any(load_any(gate_tile + j), splat_any(-2e+02f)));
+    }
+    /* log_decay_k = gate_tile */
+    for (int64_t j = 0; j < j1 - j0; j++)
+        log_decay_k[(j0 + j)] = gate_tile[j];
+}
+
+/* ==== which version this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
+                                                                query head; or OF_QUERIES */
+    int saves;   /* forward stores for each query the values that backward needs */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
+    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
+    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
+};
+
+static struct version version(int64_t n_k)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = forgetting_rows_v4, .tile = 64, .own = 124416, .of_pair = 128, .saves = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = forgetting_rows_v3, .tile = 64, .own = 124416, .of_pair = 128, .saves = 1};
+#endif
+    return (struct version){.rows = forgetting_rows_any, .tile = 64, .own = 124416, .of_pair = 128, .saves = 1};
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
+}
+
+/* ==== the interface ==== */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+size_t forgetting_params_size(void)
+{
+    return 0;
+}
+
+int forgetting_params_init(struct forgetting_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct forgetting_params){0};
+    return 0;
+}
+
+/* ==== prefix sums: the sums of terms over the positions up to that of a query, or up to a key ==== */
+static struct version terms_version(void)
+{
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = forgetting_terms_v4, .tile = 64, .own = 256, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = forgetting_terms_v3, .tile = 64, .own = 256, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
+#endif
+    return (struct version){.rows = forgetting_terms_any, .tile = 64, .own = 256, .of_pair = 128,
+        .of_keys = OF_QUERY_HEAD};
+}
+
+/* Returns the bytes of an array with a row for each of n positions and each head. */
+static size_t prefix_rows(const struct attn_problem *p, int64_t n)
+{
+    const size_t of_heads = bytes_times(bytes_times(1 * sizeof(float), p->batch), p->heads);
+    return whole_lines(bytes_times(of_heads, n));
+}
+
+/* Returns the bytes of the arrays of prefix sums, and of their low parts. */
+static size_t prefix_bytes(const struct attn_problem *p)
+{
+    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
+}
+
+/* Sets the pointers and the strides of the prefix sums, which begin at `at`. */
+static void set_prefix_sums(struct call *call, unsigned char *at)
+{
+    const struct attn_problem *const p = &call->p;
+    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, p->n_k);
+    const struct attn_strides queries = {p->heads * p->n_q * 1, p->n_q * 1, 1},
+        keys = {p->heads * p->n_k * 1, p->n_k * 1, 1};
+    call->log_decay_q = (float *)(void *)at;
+    call->log_decay_q_low = (float *)(void *)(at + of_queries);
+    call->log_decay_k = call->log_decay_chunk = (float *)(void *)(at + 2 * of_queries);
+    call->log_decay_k_low = call->log_decay_chunk_low = (float *)(void *)(at + 2 * of_queries + of_keys);
+    call->log_decay_q_at = call->log_decay_q_low_at = queries;
+    call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
+}
+
+/* Adds x to the sum high + low. `low` has what rounding `high` has lost. */
+INLINE void add_to_sum(double *high, double *low, double x)
+{
+    const double sum = *high + x, added = sum - *high;
+    *low += (*high - (sum - added)) + (x - added);
+    *high = sum;
+}
+
+/* Replaces the terms of a head by their prefix sums, and copies these for the queries. */
+static void add_terms(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
+    float *const sum = call->log_decay_k + task * n_k * 1, *const sum_low = call->log_decay_k_low + task * n_k * 1,
+        *const of_query = call->log_decay_q + task * n_q * 1,
+        *const of_query_low = call->log_decay_q_low + task * n_q * 1;
+    double high[1] = {0}, low[1] = {0};
+    (void)work;
+    for (int64_t t = 0; t < n_k; t++)
+        for (int64_t x = 0, at = t * 1; x < 1; x++, at++) {
+            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            sum[at] = (float)high[x];
+            sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
+        }
+    for (int64_t i = 0; i < n_q; i++)
+        for (int64_t x = 0, at = i * 1; x < 1; x++, at++) {
+            const int64_t from = at + (n_k - n_q) * 1;
+            of_query[at] = from < 0 ? 0 : sum[from];
+            of_query_low[at] = from < 0 ? 0 : sum_low[from];
+        }
+}
+
+size_t forgetting_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t prefix = prefix_bytes(problem);
+    const struct version terms = terms_version();
+    size_t bytes = bytes_a_thread(&terms);
+    const struct version this = version(problem->n_k);
+    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
+    return bytes_fit(prefix) ? prefix + bytes * threads_served(problem) : 0;
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows != NULL;
+}
+
+/* A call that is running, as all its threads see it. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* bytes of the workspace for each thread */
+};
+
+/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls on(w) in all threads of the call at the same time. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
+}
+
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
+    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    if (this->units)
+        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
+            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+    work.tasks = work.alone = tasks;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+/* Makes the prefix sums of a call. Each thread has `bytes` bytes of `work`. */
+static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
+{
+    const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
+    const int error = run(call, &terms, threads, work, bytes);
+    return error ? error : run(call, &sums, threads, work, bytes);
+}
+
+/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+static size_t row_bytes(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
+}
+
+static size_t saved_bytes(const struct attn_problem *p)
+{
+    return bytes_times(row_bytes(p), 1);
+}
+
+size_t forgetting_saved(const struct attn_problem *problem)
+{
+    const size_t bytes = problem ? saved_bytes(problem) : 0;
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_saved(struct call *call, unsigned char *saved)
+{
+    call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
+}
+
+int forgetting_forward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->gate) return ATTN_EPARAM;
+    call.gate = params->gate;
+    call.gate_at = (struct attn_strides){call.p.heads * call.p.n_k * 1, call.p.n_k * 1, 1};
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const struct version terms = terms_version();
+    const size_t all = problem->workspace_bytes, prefix = prefix_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > prefix ? all - prefix : 1;
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    if (!bytes_fit(prefix)) return ATTN_ESIZE;
+    size_t max_bytes = bytes_a_thread(&terms);
+    if (bytes > max_bytes) max_bytes = bytes;
+    unsigned char *const work = (unsigned char *)workspace + prefix;
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t saved = saved_bytes(problem);
+    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+    set_prefix_sums(&call, (unsigned char *)workspace);
+    const int failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    return failed ? failed : run(&call, &this, threads, work, bytes);
+}
+
+/* ==== the gradients ==== */
+/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
+   Each later part computes some of the gradients. */
+INLINE int wanted_0(const struct call *call) { return call->dq || call->dlog_decay_q; }
+INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
+INLINE int wanted_2(const struct call *call) { return call->dlog_decay_k != NULL; }
+INLINE int wanted_3(const struct call *call) { return call->dgate != NULL; }
+
+static struct version part_version(int part, int64_t n_k)
+{
+    (void)n_k; /* not used if every target has one version of each part */
+    switch (part) {
+    case 0:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = forgetting_saved_v4, .tile = 64, .own = 91648, .of_pair = 128};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = forgetting_saved_v3, .tile = 64, .own = 91648, .of_pair = 128};
+#endif
+    return (struct version){.rows = forgetting_saved_any, .tile = 64, .own = 91648, .of_pair = 128};
+    case 1:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = forgetting_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = forgetting_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+#endif
+    return (struct version){.rows = forgetting_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    case 2:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = forgetting_dq_dlog_decay_q_v4, .tile = 64, .own = 288256, .of_pair = 128,
+            .wanted = wanted_0};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = forgetting_dq_dlog_decay_q_v3, .tile = 64, .own = 288256, .of_pair = 128,
+            .wanted = wanted_0};
+#endif
+    return (struct version){.rows = forgetting_dq_dlog_decay_q_any, .tile = 64, .own = 288256, .of_pair = 128,
+        .wanted = wanted_0};
+    case 3:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = forgetting_dk_dv_v4, .tile = 64, .own = 246272, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = forgetting_dk_dv_v3, .tile = 64, .own = 246272, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+#endif
+    return (struct version){.rows = forgetting_dk_dv_any, .tile = 64, .own = 246272, .of_pair = 128, .wanted = wanted_1,
+        .of_keys = OF_KEY_HEAD};
+    case 4:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = forgetting_dlog_decay_k_v4, .tile = 64, .own = 181248, .of_pair = 128,
+            .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = forgetting_dlog_decay_k_v3, .tile = 64, .own = 181248, .of_pair = 128,
+            .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
+#endif
+    return (struct version){.rows = forgetting_dlog_decay_k_any, .tile = 64, .own = 181248, .of_pair = 128,
+        .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
+    default:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = forgetting_terms_dgate_v4, .tile = 64, .own = 512, .of_pair = 128,
+            .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = forgetting_terms_dgate_v3, .tile = 64, .own = 512, .of_pair = 128,
+            .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
+#endif
+    return (struct version){.rows = forgetting_terms_dgate_any, .tile = 64, .own = 512, .of_pair = 128,
+        .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
+    }
+}
+
+/* The numbers of keys at which a part may change to another version. */
+static const int64_t part_from[] = {
+    0
+};
+
+/* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,
+   which are the gradients with respect to the terms. */
+static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
+    float *const sum = call->dlog_decay + task * n_k * 1;
+    const float *const of_query = call->dlog_decay_q + task * n_q * 1;
+    double high[1] = {0}, low[1] = {0};
+    (void)work;
+    for (int64_t t = n_k - 1; t >= 0; t--)
+        for (int64_t x = 0, at = t * 1, from = (t - n_k + n_q) * 1; x < 1; x++, at++, from++) {
+            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            if (from >= 0) add_to_sum(&high[x], &low[x], (double)of_query[from]);
+            sum[at] = (float)(high[x] + low[x]);
+        }
+}
+
+/* Sets the pointers and the strides of the gradients with respect to the prefix sums, which begin at `at`. */
+static void set_prefix_gradients(struct call *call, unsigned char *at)
+{
+    call->dlog_decay_q = (float *)(void *)at;
+    call->dlog_decay_k = call->dlog_decay = (float *)(void *)(at + prefix_rows(&call->p, call->p.n_q));
+    call->dlog_decay_q_at = call->log_decay_q_at;
+    call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
+}
+
+/* Makes the gradient with respect to the terms, if the call wants a gradient that depends on it. */
+static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
+{
+    const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
+    return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
+}
+
+/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+static size_t part_bytes_a_thread(int64_t n_k)
+{
+    const struct version terms = terms_version();
+    size_t bytes = bytes_a_thread(&terms);
+    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
+        for (int part = 0; part < 6 && (k == 0 || part_from[k] <= n_k); part++) {
+            const struct version v = part_version(part, part_from[k]);
+            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+        }
+    return bytes;
+}
+
+/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
+   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+static size_t set_totals(struct call *call, const struct forgetting_gradients *to, unsigned char *const left)
+{
+    const struct attn_problem *const p = &call->p;
+    size_t at = 0, most = 0;
+    if (to) {
+        call->dgate = to->gate;
+    }
+    if (at > most) most = at;
+    at = 0;
+    if (at > most) most = at;
+
+    (void)p;
+    (void)left;
+    return most;
+}
+
+/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
+   room for the saved values if forward has not saved them. */
+static size_t shared_bytes(const struct attn_problem *problem)
+{
+    size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    struct call none = {.p = *problem};
+    bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
+    bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
+    bytes = bytes_plus(bytes, prefix_bytes(problem));
+    return bytes;
+}
+
+size_t forgetting_backward_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
+        bytes = bytes_plus(shared_bytes(problem), of_threads);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_row_sums(struct call *call, unsigned char *rows)
+{
+    call->row_0 = (float *)(void *)(rows + 0 * row_bytes(&call->p));
+}
+
+static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
+{
+    const struct version this = part_version(part, call->p.n_k);
+    if (this.wanted && !this.wanted(call)) return 0;
+    return run(call, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+int forgetting_backward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
+    const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv,
+    struct forgetting_gradients *gradients, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
+        .dv = dv};
+    int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
+        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
+        return ATTN_EPOINTER;
+    if (!params || !params->gate) return ATTN_EPARAM;
+    call.gate = params->gate;
+    call.gate_at = (struct attn_strides){call.p.heads * call.p.n_k * 1, call.p.n_k * 1, 1};
+    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    for (int part = 0; part < 6; part++) {
+        const struct version v = part_version(part, call.p.n_k);
+        if (!runs(&v)) return ATTN_EMACHINE;
+    }
+    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
+        given = problem->workspace_bytes;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
+    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(call.p.n_k).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_row_sums(&call, rows);
+    unsigned char *next = rows + 1 * row_bytes(problem);
+    next += set_totals(&call, gradients, next);
+    (void)next;
+    unsigned char *const prefix = work - prefix_bytes(problem); /* the last of the bytes that all threads share */
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    set_prefix_sums(&call, prefix);
+    if (call.dgate)
+        set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
+    error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    if (!error && !kept) error = run_part(0, &call, threads, work);
+    if (!error) error = run_part(1, &call, threads, work);
+    if (!error) error = run_part(2, &call, threads, work);
+    if (!error) error = run_part(3, &call, threads, work);
+    if (!error) error = run_part(4, &call, threads, work);
+    if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
+    if (!error) error = run_part(5, &call, threads, work);
+    return error;
+}
+
+static const struct attn_param param[] = {
+    {"gate", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct forgetting_params, gate), 0},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return forgetting_params_init((struct forgetting_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return forgetting_forward(problem, (const struct forgetting_params *)params, (const float *)q, (const float *)k,
+        (const float *)v, (float *)out, workspace);
+}
+
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
+    void *workspace)
+{
+    return forgetting_backward(problem, (const struct forgetting_params *)params, (const float *)q, (const float *)k,
+        (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk, (float *)dv,
+        (struct forgetting_gradients *)gradients, workspace);
+}
+
+const struct attn_kernel forgetting_kernel = {
+    .name = "forgetting", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 1, .param = param, .params_bytes = sizeof(struct forgetting_params),
+    .params_size = forgetting_params_size, .params_init = params_init_any, .workspace = forgetting_workspace,
+    .forward = forward_any,
+    .saved = forgetting_saved, .backward_workspace = forgetting_backward_workspace, .backward = backward_any,
+};
+#endif /* a compiler of this language */

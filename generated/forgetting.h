@@ -1,0 +1,60 @@
+/* forgetting.h, made by attnc 0.1.0: attnc forgetting.yaml
+   softmax attention with a forget gate: logits fall by the logarithms of the gates after the key
+   Lin et al., Forgetting Transformer: Softmax Attention with a Forget Gate (ICLR 2025), section 3; gate is log(f)
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
+#ifndef ATTNC_forgetting_H
+#define ATTNC_forgetting_H
+
+#include <attnrt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct forgetting_params {
+    const float *gate; /* [B, H, n_k] */
+};
+
+/* Returns the bytes of `storage` that forgetting_params_init needs for the random arrays. */
+size_t forgetting_params_size(void);
+/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
+   Returns 0 or a negative ATTN_E… */
+int forgetting_params_init(struct forgetting_params *params, uint64_t seed, void *storage);
+/* Returns the bytes of the workspace for a problem. It must be aligned to 64.
+   The number depends on problem->threads, not on the lengths. With threads = 0 the workspace serves one thread
+   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
+   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
+   can check it. Returns 0 for NULL. */
+size_t forgetting_workspace(const struct attn_problem *problem);
+/* Computes out. Returns 0 or a negative ATTN_E… (see attn_strerror).
+   Allocates no memory. The result does not depend on the number of threads. */
+int forgetting_forward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace);
+
+/* The arrays for gradients with respect to learned parameters. NULL: the gradient is not computed. */
+struct forgetting_gradients {
+    float *gate; /* [B, H, n_k] */
+};
+/* Returns the bytes of problem->saved, where forgetting_forward stores values for forgetting_backward.
+   Both calls must get the same arrays. If problem->saved is NULL, backward computes the values itself.
+   Returns 0 if the sizes overflow. */
+size_t forgetting_saved(const struct attn_problem *problem);
+/* Returns the bytes of the workspace of forgetting_backward, which must be aligned to 64.
+   Put the number into problem->workspace_bytes. Returns 0 for NULL, or if the sizes overflow. */
+size_t forgetting_backward_workspace(const struct attn_problem *problem);
+/* Computes the gradients with respect to q, k and v from dout, the gradient with respect to out.
+   Pass NULL for gradients that are not needed. With grouped heads, dk and dv are sums over the query heads of a group.
+   The bits of a gradient depend neither on the number of threads nor on the choice of the other gradients.
+   Returns 0 or an error, like forward. */
+int forgetting_backward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
+    const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv, struct forgetting_gradients *gradients, void *workspace);
+extern const struct attn_kernel forgetting_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
