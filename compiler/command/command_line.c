@@ -121,6 +121,7 @@ static void add_group(struct paths *p, enum group group, const char *prefix)
         case ROW_EXPRESSION:
         case ROW_ANGLE:
         case ROW_EXPRESSION_OF_QUERY:
+        case ROW_EXPRESSION_OF_POSITION:
         case ROW_CONDITION:
         case ROW_PREPARE:
         case ROW_MASKS:

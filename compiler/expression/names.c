@@ -3,7 +3,13 @@
 
 #include <string.h>
 
-enum { PAIR = EXPRESSION_PAIR, MASK = EXPRESSION_MASK, ANGLE = EXPRESSION_ANGLE, QUERY = EXPRESSION_QUERY };
+enum {
+    PAIR = EXPRESSION_PAIR,
+    MASK = EXPRESSION_MASK,
+    ANGLE = EXPRESSION_ANGLE,
+    QUERY = EXPRESSION_QUERY,
+    POSITION = EXPRESSION_POSITION
+};
 
 static const struct {
     const char *text;

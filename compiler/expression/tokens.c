@@ -184,13 +184,19 @@ static void note_functions(struct expression_reader *r, size_t at)
     text_free(&list);
 }
 
+/* Whether expressions at this place may read elements of arrays. */
+static bool reads_arrays(const struct expression_reader *r)
+{
+    return r->place == EXPRESSION_PAIR || r->place == EXPRESSION_QUERY || r->place == EXPRESSION_POSITION;
+}
+
 static void note_names(struct expression_reader *r, size_t at)
 {
     struct text list = {0};
     expression_list_names(r->place, &list, ", ");
     expression_note(r, at, "the names are %s%s", list.data,
-                    r->place != EXPRESSION_PAIR && r->place != EXPRESSION_QUERY ? ""
-                    : r->arrays->count > 0                                      ? ", and the names under 'arrays'"
+                    !reads_arrays(r)       ? ""
+                    : r->arrays->count > 0 ? ", and the names under 'arrays'"
                                            : "; an array is declared under 'arrays'");
     text_free(&list);
 }
@@ -205,7 +211,8 @@ static void report_misplaced(struct expression_reader *r, size_t at, const char 
                          r->place == EXPRESSION_MASK    ? "a mask"
                          : r->place == EXPRESSION_PAIR  ? "a weight or logit"
                          : r->place == EXPRESSION_QUERY ? "a logit without a key"
-                                                        : "the angle of a rotation",
+                         : r->place == EXPRESSION_ANGLE ? "the angle of a rotation"
+                                                        : "a number for each position",
                          word);
     note_names(r, at);
 }
@@ -217,7 +224,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const struct user_array *array = expression_array(r, word);
     const enum expression_name known = expression_find_name(word);
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
-    if (array && r->place != EXPRESSION_PAIR && r->place != EXPRESSION_QUERY) {
+    if (array && !reads_arrays(r)) {
         expression_error(r, at,
                          r->place == EXPRESSION_MASK
                              ? "a mask cannot read '%s', because it is an array of real numbers"

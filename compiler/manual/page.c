@@ -101,7 +101,8 @@ void manual_names(struct text *markdown)
     } places[] = {{EXPRESSION_PAIR, "`modify` and `weight`"},
                   {EXPRESSION_MASK, "`expr`"},
                   {EXPRESSION_ANGLE, "`angle`"},
-                  {EXPRESSION_QUERY, "`sink`"}};
+                  {EXPRESSION_QUERY, "`sink`"},
+                  {EXPRESSION_POSITION, "`rate`"}};
     enum { PLACES = sizeof places / sizeof *places };
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
         const enum expression_name name = (enum expression_name)n;

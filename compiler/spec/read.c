@@ -191,15 +191,17 @@ static void report_inside(void *user, size_t offset, enum expression_says says, 
 
 static enum expression_place place_of(enum row_type type)
 {
-    return type == ROW_CONDITION             ? EXPRESSION_MASK
-           : type == ROW_ANGLE               ? EXPRESSION_ANGLE
-           : type == ROW_EXPRESSION_OF_QUERY ? EXPRESSION_QUERY
-                                             : EXPRESSION_PAIR;
+    return type == ROW_CONDITION                ? EXPRESSION_MASK
+           : type == ROW_ANGLE                  ? EXPRESSION_ANGLE
+           : type == ROW_EXPRESSION_OF_QUERY    ? EXPRESSION_QUERY
+           : type == ROW_EXPRESSION_OF_POSITION ? EXPRESSION_POSITION
+                                                : EXPRESSION_PAIR;
 }
 
 static void read_expression(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
 {
-    const bool number = row->type == ROW_EXPRESSION_OF_QUERY && (node->kind == YAML_INT || node->kind == YAML_REAL);
+    const bool takes_numbers = row->type == ROW_EXPRESSION_OF_QUERY || row->type == ROW_EXPRESSION_OF_POSITION,
+               number = takes_numbers && (node->kind == YAML_INT || node->kind == YAML_REAL);
     if (!number && (node->kind != YAML_WORD || !node->text[strspn(node->text, " \t\r\n")])) {
         mismatch(r, row, node);
         return;
@@ -550,6 +552,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_EXPRESSION:
     case ROW_ANGLE:
     case ROW_EXPRESSION_OF_QUERY:
+    case ROW_EXPRESSION_OF_POSITION:
     case ROW_CONDITION: read_expression(r, row, node, into); break;
     case ROW_CHOICE: {
         const struct option_row *option = read_choice(r, row, node, into);

@@ -71,6 +71,7 @@ void spec_expressions(const struct spec *spec,
     if (spec->similarity.weight) visit(user, "weight", spec->similarity.weight);
     mask_expressions(spec->mask, visit, user);
     if (spec->sink) visit(user, "sink", spec->sink);
+    if (spec->rate) visit(user, "rate", spec->rate);
 }
 
 bool spec_has_logarithms(const struct spec *spec)

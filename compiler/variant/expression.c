@@ -76,10 +76,10 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
 }
 
 /* The values that replace the leaves of the user's expression: s, the position of the query or of the row that is
-   rotated, the axis of pairs of elements, and the elements of arrays. s is NULL in masks and angles. */
+   rotated, t, and the elements of arrays. s is NULL in masks and angles. */
 struct leaves {
-    const struct expr *s, *position, *element[MAX_OPERANDS];
-    int pair;
+    const struct expr *s, *position, *t, *element[MAX_OPERANDS];
+    bool narrow; /* the value is computed in the type of sums */
 };
 
 static const struct expr *value_of(struct builder *x, enum expression_name name, const struct leaves *leaves)
@@ -92,11 +92,11 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_g: return build_index_of(x, x->kv);
     case NAME_b: return build_index_of(x, x->b);
     case NAME_row: return build_index_of(x, x->i);
-    case NAME_t: return build_index_of(x, leaves->pair);
+    case NAME_t: return leaves->t;
     case NAME_B: return build_size_of(x, x->b);
     case NAME_H: return build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member));
     case NAME_G: return build_size_of(x, x->kv);
-    case NAME_Nq: return build_size_of(x, x->i);
+    case NAME_Nq: return build_size_of(x, x->queries);
     case NAME_Nk: return build_size_of(x, x->j);
     case NAME_D: return build_integer(x, x->spec->head_dim);
     case NAME_E: return build_integer(x, x->spec->value_dim);
@@ -112,8 +112,8 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     case EXPR_INDEX: return value_of(x, (enum expression_name)e->integer, leaves);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
-        return leaves->s ? build_real(x, e->real)
-                         : expr_real(x->m, e->real); /* masks and angles are evaluated in double, which holds it */
+        return leaves->narrow ? build_real(x, e->real)
+                              : expr_real(x->m, e->real); /* masks and angles are evaluated in double, which holds it */
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {
@@ -128,10 +128,9 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
-                                    struct operands *operands)
+static const struct expr *build(struct builder *x, const struct expression *e, struct leaves leaves,
+                                struct operands *operands)
 {
-    struct leaves leaves = {.s = s, .position = build_query_position(x)};
     x->at = e->at;
     for (int k = 0; k < e->elements; k++) {
         const struct element *const element = &e->element[k];
@@ -142,6 +141,18 @@ const struct expr *build_expression(struct builder *x, const struct expression *
     return copy(x, e->value, &leaves);
 }
 
+const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
+                                    struct operands *operands)
+{
+    return build(x, e, (struct leaves){.s = s, .position = build_query_position(x), .narrow = s != NULL}, operands);
+}
+
+const struct expr *build_at_position(struct builder *x, const struct expression *e, const struct expr *position,
+                                     struct operands *operands)
+{
+    return build(x, e, (struct leaves){.position = position, .t = position, .narrow = true}, operands);
+}
+
 const struct expr *build_condition(struct builder *x, const struct expression *e)
 {
     return build_expression(x, e, NULL, NULL);
@@ -149,7 +160,7 @@ const struct expr *build_condition(struct builder *x, const struct expression *e
 
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair)
 {
-    const struct leaves leaves = {.position = position, .pair = pair};
+    const struct leaves leaves = {.position = position, .t = build_index_of(x, pair)};
     x->at = e->at;
     return copy(x, e->value, &leaves);
 }
