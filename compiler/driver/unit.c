@@ -135,6 +135,27 @@ static void check_decoded(void *user, const char *key, const struct expression *
     }
 }
 
+/* Reports what a spec with the delta rule cannot have. Returns false after an error. */
+static bool can_correct(const struct unit *p, struct diagnostics *d)
+{
+    const struct spec *const spec = p->spec;
+    const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
+    const int errors = diagnostics_errors(d);
+    if (looks_ahead(p->graph)) {
+        diagnostics_error(d, masked ? spec->mask->at : spec->delta_at,
+                          masked ? "under this mask a query may see keys after its own position, but 'delta' corrects "
+                                   "a value by earlier ones"
+                                 : "without a mask a query sees keys after its own position, but 'delta' corrects a "
+                                   "value by earlier ones");
+        diagnostics_note(d, masked ? spec->delta_at : (struct position){0, 0}, "%s'mask: causal' hides later keys",
+                         masked ? "'delta' is here; " : "");
+    }
+    if (spec->emit & EMIT_BACKWARD)
+        diagnostics_error(d, p->asked & EMIT_BACKWARD ? spec->delta_at : spec->emit_at,
+                          "gradients with 'delta' are not compiled yet");
+    return diagnostics_errors(d) == errors;
+}
+
 /* Whether a kernel can decode: continue a sequence token by token. If not, reports errors. `asked` says that an option
    asks for decoding, and the spec does not. */
 static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
@@ -208,7 +229,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     if (p->graph) p->arrays = kernel_arrays(p->spec, p->graph);
-    bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
+    bool good = p->graph != NULL && diagnostics_errors(d) == 0 && (!p->spec->rate || can_correct(p, d)) &&
                 (!(p->spec->emit & EMIT_DECODE) || can_decode(p, p->asked & EMIT_DECODE, d));
     const struct target *target[MAX_VERSIONS];
     int targets = 0;

@@ -35,6 +35,7 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
         if (s->op == LOOPS_MAP) emit_map(x, s);
         if (s->op == LOOPS_DOT) emit_dot(x, s);
         if (s->op == LOOPS_COPY) emit_copy(x, s);
+        if (s->op == LOOPS_SOLVE) emit_solve(x, s);
         const struct stmt *next = s->next;
         more = condition && next && next->op != LOOPS_FOR && next->op != LOOPS_IF;
         const char *then = more ? emit_condition(x, next) : NULL;
@@ -103,7 +104,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             break;
         case LOOPS_MAP:
         case LOOPS_DOT:
-        case LOOPS_COPY: s = emit_simple(x, s); break;
+        case LOOPS_COPY:
+        case LOOPS_SOLVE: s = emit_simple(x, s); break;
         }
     }
 }

@@ -176,6 +176,11 @@ void pass_tile(struct compilation *c)
         const bool short_ones = multiplies_stored_keys(c->graph, &roles) && !multiplies_states(c);
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : short_ones ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
+        if (graph_find_solve(c->graph) >= 0) { /* a tile of keys is a chunk, and its keys are also in the lanes */
+            c->tiling.tile_q = (axis->extent + 15) / 16 * 16;
+            c->tiling.tile_k = axis->extent;
+            return;
+        }
     }
     if (multiplies_tiles(c)) {
         const struct matrix_unit *tiles = &c->target->matrix;

@@ -26,6 +26,8 @@
    - A_MAP: the map from an inner product to a weight, for one pair within a chunk
    - A_FUNCTION: a feature that is an exponential */
 static const double A_MAP = 16, A_FUNCTION = 24;
+/* The chunk of a linear form with the delta rule, whose triangular system has as many equations as a chunk has keys. */
+enum { CHUNK_OF_SOLVE = 64 };
 
 /* ---- the regions ---- */
 
@@ -194,6 +196,19 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
            condition == separate_make(x, EXPR_EQ, number[1], number[0]);
 }
 
+/* Returns whether a SOLVE of the graph can read the states of the plan. The values that the sums add are then corrected
+   by a state of the chunks before them, so there must be one such state for all of them. */
+static bool can_correct(struct separation *x, const struct plan *plan)
+{
+    const char *const word = "with 'delta', ";
+    const char *why = NULL;
+    if (x->id[KEY] || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
+        why = "a linear form is compiled only for the mask 'causal'";
+    else if (program_keeps_state(&x->c->program))
+        why = "decoding with a constant state is not compiled yet";
+    return !why || separate_none(x, arena_printf(x->m->arena, "%s%s", word, why)) != NULL;
+}
+
 /* Fills in the plan. Returns false if features cannot replace the weight; x->c->reason is then the reason. */
 static bool make_plan(struct separation *x, struct plan *plan)
 {
@@ -231,6 +246,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     plan->features = separate_find(x, far);
     if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
     if (!carried) return false;
+    if (plan->features && graph_find_solve(x->g) >= 0 && !can_correct(x, plan)) return false;
     if (plan->features && plan->reach && x->decays)
         return separate_none(x, "no state can be carried for 'block_window' if the weight decays with distance") !=
                NULL;
@@ -241,10 +257,61 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (plan->features && plan->chunk == 0) {
         double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
         double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
-        plan->chunk = schedule_knob(x->c, "chunk", chunk_length(features, columns, pair + 2 * columns));
+        plan->chunk = schedule_knob(x->c, "chunk",
+                                    graph_find_solve(x->g) >= 0 ? CHUNK_OF_SOLVE
+                                                                : chunk_length(features, columns, pair + 2 * columns));
         x->c->separated.chunk_is_free = true;
     }
     return plan->features && plan->features->kind != NODE_FACTOR;
+}
+
+/* Sets x->before and x->end for the queries and chunks of the plan. Returns the number of a query's chunk. */
+static const struct expr *set_chunk_ends(struct separation *x, const struct plan *plan)
+{
+    const struct expr *const size = expr_int(x->m, plan->chunk), *const one = expr_int(x->m, 1),
+                             *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk_axis),
+                             *const number = chunk_number(x, x->last, plan->chunk);
+    x->before = separate_make(x, EXPR_EQ, number, expr_int(x->m, 0));
+    x->end[QUERY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, number, size), one);
+    x->end[KEY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, own, size), one);
+    return number;
+}
+
+/* ---- the delta rule ---- */
+
+/* Adds to the SOLVE of the graph the features of its rows as queries. Returns false after separate_none if the weights
+   of two keys do not have the features that the states sum. */
+static bool correct(struct separation *x, const struct plan *plan, int feature_axis)
+{
+    struct separation own = *x;
+    int solve = graph_find_solve(x->g), along;
+    if (solve < 0) return true;
+    graph_solve_axes(x->m, &x->g->value[solve], &along, &own.lane);
+    own.weight = x->g->value[solve].operand[SOLVE_WEIGHTS].of;
+    if (x->g->value[own.weight].op == GRAPH_CONTRACT) {
+        solve += graph_map_summed(x->g, own.weight);
+        own.weight = x->g->value[solve].operand[SOLVE_WEIGHTS].of;
+    }
+    if (x->g->value[own.weight].op != GRAPH_MAP) return false;
+    struct value *weight = arena_alloc(x->m->arena, sizeof *weight);
+    *weight = x->g->value[own.weight];
+    own.value = weight;
+    own.decays = 0;
+    own.last = separate_query_position(&own);
+    const struct expr *far = weight->expr;
+    if (far->op == EXPR_SELECT && says_same_block(&own, far->arg[0], own.last, plan->chunk)) far = far->arg[2];
+    const struct node *const features = separate_find(&own, far);
+    if (!features || features->features != plan->features->features)
+        return separate_none(x, "the weight of two keys has other features than that of a query and a key") != NULL;
+    set_chunk_ends(&own, plan);
+    for (int k = 0; k < own.decays; k++)
+        x->g->value[own.weight].expr = expr_replace(x->m, x->g->value[own.weight].expr, own.decay[k], own.written[k]);
+    const int old = own.weight, map = separate_feature_map(&own, features, QUERY, feature_axis, plan->chunk);
+    if (map < 0) return false;
+    solve += own.weight - old;
+    x->g->value[solve].operand[SOLVE_FEATURES] = graph_ref(x->g, map, NULL);
+    x->g->value[solve].operands = SOLVE_FEATURES + 1;
+    return true;
 }
 
 /* Replaces each sum of the weight:
@@ -258,13 +325,8 @@ static void rewrite(struct separation *x, struct plan *plan)
     int chunk_axis = x->chunk_axis = plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
     const struct expr *number = NULL;
     if (plan->last) {
-        const struct expr *size = expr_int(m, plan->chunk), *one = expr_int(m, 1);
-        number = chunk_number(x, plan->last, plan->chunk);
+        number = set_chunk_ends(x, plan);
         x->c->separated.early_chunks |= plan->last != separate_query_position(x);
-        x->before = separate_make(x, EXPR_EQ, number, expr_int(m, 0));
-        x->end[QUERY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, number, size), one);
-        x->end[KEY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, expr_leaf(m, EXPR_INDEX, chunk_axis), size),
-                                    one);
     }
     int old = x->weight;
     struct value *weight = arena_alloc(m->arena, sizeof *weight); /* a copy, because graph_insert moves values */
@@ -313,6 +375,14 @@ static void rewrite(struct separation *x, struct plan *plan)
         x->g->value[at] = both;
         for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
     }
+    if (!correct(x, plan, feature_axis)) x->c->separated.features = 0;
+}
+
+/* Reports that a spec with the delta rule, whose graph has a SOLVE, has no linear form. */
+static void refuse_solve(struct compilation *c)
+{
+    diagnostics_error(c->diagnostics, c->spec->delta_at, "'delta' needs a linear form, and there is none: %s",
+                      c->reason ? c->reason : "its weights are not summed over keys");
 }
 
 void pass_separate(struct compilation *c)
@@ -324,6 +394,7 @@ void pass_separate(struct compilation *c)
     x->lane = roles.lane;
     x->stream = roles.stream;
     if (x->lane < 0 || x->stream < 0) return;
+    const bool solves = graph_find_solve(c->graph) >= 0;
     for (int v = 0; v < c->graph->values; v++) {
         const struct value *value = &c->graph->value[v];
         bool pair = false, query = false;
@@ -341,7 +412,7 @@ void pass_separate(struct compilation *c)
         x->value = value;
         if (!make_plan(x, &plan)) continue;
         /* a state with more features does not fit the caches, so the user must ask for it */
-        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN) {
+        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN && !solves) {
             separate_none(
                 x,
                 arena_printf(
@@ -352,6 +423,11 @@ void pass_separate(struct compilation *c)
         }
         rewrite(x, &plan);
         graph_sweep(c->graph);
+        if (solves && !c->separated.features) refuse_solve(c);
+        return;
+    }
+    if (solves) {
+        refuse_solve(c);
         return;
     }
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
