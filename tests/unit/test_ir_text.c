@@ -271,7 +271,7 @@ static void loops_errors_have_positions(void)
         {"loops x f32\naxis i n_q\narray q input f32 [i]\narray q input f32 [i]\n",
          "test:4:7: error: there is an array of that name already"},
         {"loops x f32\naxis i n_q\narray t tile f32 [i]\n", "test:3:20: error: expected ':', not ']'"},
-        {"loops x f32\naxis i n_q\nwhile i {\n", "test:3:1: error: expected a statement: for, if, map, dot or copy"},
+        {"loops x f32\naxis i n_q\nwhile i {\n", "test:3:1: error: expected a statement: for, if, map, dot, copy or solve"},
         {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 0 {\n",
          "test:3:30: error: the number must be at least 1"},
         {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 4 in [0 2) {\n",

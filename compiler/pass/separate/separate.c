@@ -26,8 +26,11 @@
    - A_MAP: the map from an inner product to a weight, for one pair within a chunk
    - A_FUNCTION: a feature that is an exponential */
 static const double A_MAP = 16, A_FUNCTION = 24;
-/* The chunk of a linear form with the delta rule, whose triangular system has as many equations as a chunk has keys. */
-enum { CHUNK_OF_SOLVE = 64 };
+/* The chunk of a linear form with the delta rule, whose triangular system has as many equations as a chunk has keys. A
+   call that extends a state solves the last chunk again until it is full, so the chunk is short. */
+enum { CHUNK_OF_SOLVE = 64, CHUNK_OF_STATE = 16 };
+
+static const char only_causal[] = "with 'delta', the only mask that is compiled is 'causal'";
 
 /* ---- the regions ---- */
 
@@ -169,9 +172,11 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
         plan->region = blocks.region;
         plan->last = separate_query_position(x);
     } else if (!separate_prefix_region(x, &plan->region, &plan->last))
-        return separate_none(x,
-                             "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
-                             "'prefix', 'block_window' or a combination of these") != NULL;
+        return separate_none(
+                   x, graph_find_solve(x->g) >= 0
+                          ? only_causal
+                          : "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
+                            "'prefix', 'block_window' or a combination of these") != NULL;
     if (x->id[KEY]) {
         /* A state sums only the keys with the last id before its chunk. Ids never decrease, so these are all keys with
            the query's id, unless the chunk comes after the query. */
@@ -200,13 +205,9 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
    by a state of the chunks before them, so there must be one such state for all of them. */
 static bool can_correct(struct separation *x, const struct plan *plan)
 {
-    const char *const word = "with 'delta', ";
-    const char *why = NULL;
     if (x->id[KEY] || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
-        why = "a linear form is compiled only for the mask 'causal'";
-    else if (program_keeps_state(&x->c->program))
-        why = "decoding with a constant state is not compiled yet";
-    return !why || separate_none(x, arena_printf(x->m->arena, "%s%s", word, why)) != NULL;
+        return separate_none(x, only_causal) != NULL;
+    return true;
 }
 
 /* Fills in the plan. Returns false if features cannot replace the weight; x->c->reason is then the reason. */
@@ -258,8 +259,10 @@ static bool make_plan(struct separation *x, struct plan *plan)
         double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
         double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
         plan->chunk = schedule_knob(x->c, "chunk",
-                                    graph_find_solve(x->g) >= 0 ? CHUNK_OF_SOLVE
-                                                                : chunk_length(features, columns, pair + 2 * columns));
+                                    graph_find_solve(x->g) >= 0
+                                        ? (program_keeps_state(&x->c->program) ? CHUNK_OF_STATE : CHUNK_OF_SOLVE)
+
+                                        : chunk_length(features, columns, pair + 2 * columns));
         x->c->separated.chunk_is_free = true;
     }
     return plan->features && plan->features->kind != NODE_FACTOR;
