@@ -613,6 +613,14 @@ static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const str
     return false;
 }
 
+/* Returns the key whose value is a map of the group. */
+static const char *key_of_group(enum group group)
+{
+    int i = 0;
+    while (i + 1 < key_row_count && (key_rows[i].type != ROW_GROUP || key_rows[i].of != (int)group)) i++;
+    return key_rows[i].key;
+}
+
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into)
 {
     for (int i = 0; map && i < map->count; i++) {
@@ -634,7 +642,7 @@ void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, 
             if (group == GROUP_SPEC)
                 spec_error(r, owner, "the spec has no '%s'", row->key);
             else
-                spec_error(r, owner, "'%s' needs '%s'", owner->text ? owner->text : "shape", row->key);
+                spec_error(r, owner, "'%s' needs '%s'", owner->text ? owner->text : key_of_group(group), row->key);
         } else if (*row->otherwise && *row->otherwise != '(') {
             struct yaml *node = yaml_plain(r->arena, row->otherwise);
             struct key_row silent = *row;
