@@ -92,6 +92,7 @@ set -g __attnc_keys \
     'normalize=none' \
     'normalize.sum_plus=' \
     'normalize.sink=' \
+    'delta.rate=' \
     'dropout=' \
     'seed=' \
     'project=linformer' \

@@ -63,11 +63,16 @@ static void replace(struct lowering *x, struct stmt *s, const struct expr *from,
    keys, or if `next` the one after it. */
 static void name_chunk(struct lowering *x, struct stmt *s, bool next)
 {
-    const struct expr *number = expr_make(x->m, EXPR_DIV, expr_leaf(x->m, EXPR_LO, x->stream),
-                                          expr_int(x->m, x->m->axis[x->chunk].extent), NULL);
+    const struct expr *const first = expr_leaf(x->m, EXPR_LO, x->stream),
+                             *const key = expr_leaf(x->m, EXPR_INDEX, x->stream),
+                             *const length = expr_int(x->m, x->m->axis[x->chunk].extent),
+                             *number = expr_make(x->m, EXPR_DIV, first, length, NULL);
+    const struct expr *const start = expr_make(x->m, EXPR_MUL, number, length, NULL);
     if (next) number = expr_make(x->m, EXPR_ADD, number, expr_int(x->m, 1), NULL);
     replace(x, s, expr_leaf(x->m, EXPR_LO, x->chunk), number);
     replace(x, s, expr_leaf(x->m, EXPR_INDEX, x->chunk), number);
+    replace(x, s, start, first);
+    replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1)); /* all keys of the loop */
 }
 
 /* Makes the tile of each state, which is 0 before the first chunk. */
