@@ -38,9 +38,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65 numbers.
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 115200 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 115200 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 115200 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 61696 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 61696 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 61696 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -385,7 +385,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int update, const float *factor)
 {
-    float row[64];
+    float row[32];
     (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++) {
@@ -399,37 +399,37 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
@@ -451,23 +451,23 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const key_features = (float *)(void *)(work + 16640); /* [d: 64, j: 64] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 64] */
-    float *const score = (float *)(void *)(work + 33024); /* [j: 64, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const from_state = (float *)(void *)(work + 49408); /* [t_key: 64, e: 64] */
-    float *const corrected = (float *)(void *)(work + 65792); /* [j: 64, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const score_2 = (float *)(void *)(work + 33024); /* [j: 64, i: 64] */
-    float *const sum_from_state = (float *)(void *)(work + 49408); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 82176); /* [e: 64, i: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 28800); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 36992); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 82176); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 98560); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 114944); /* [j: 64] */
-    float *const q_tile = (float *)(void *)(work + 82176); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -476,38 +476,38 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
-        const int64_t j1 = min(j0 + 64, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         /* beta_tile = beta, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 64) {
-            const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                 store_v4(query_sum + t_key, splat_v4(0.0f));
             }
             /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 64) {
-                vec_v4 query_sum_in[4];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                vec_v4 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
                     query_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
-                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + t_key);
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
                         query_sum_in[vector] += k_tile_0 * k_tile_0;
                     }
                 }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
                     store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
                 }
             }
@@ -516,7 +516,7 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
                 const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile + d * 64 + t_key, load_v4(k_tile + d * 64 + t_key) * t_2);
+                    store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
                 }
             }
             /* key_sum = 0.0f */
@@ -524,18 +524,18 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 store_v4(key_sum + j, splat_v4(0.0f));
             }
             /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                vec_v4 key_sum_in[4];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
                     key_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 64 + j);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 32 + j);
                         key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
                     }
                 }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
                     store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
                 }
             }
@@ -544,7 +544,7 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 const vec_v4 key_sum_4 = load_v4(key_sum + j);
                 const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key_features + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_5);
+                    store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_5);
                 }
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
@@ -568,30 +568,30 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                corrected[j][e]) */
             dot2_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 64) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 64) + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum_2 + i, splat_v4(0.0f));
             }
             /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_sum_2_in[4];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     query_sum_2_in[vector] = (vec_v4){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        const vec_v4 q_tile_6 = load_v4(q_tile + d * 32 + i);
                         query_sum_2_in[vector] += q_tile_6 * q_tile_6;
                     }
                 }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
                 }
             }
@@ -600,7 +600,7 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 const vec_v4 query_sum_2_7 = load_v4(query_sum_2 + i);
                 const vec_v4 t_8 = pick_v4(query_sum_2_7 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_7));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, (load_v4(q_tile + d * 64 + i) * t_8) * 0.125f);
+                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_8) * 0.125f);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
@@ -612,8 +612,8 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
-                        load_v4(score_2 + j * 64 + i), splat_v4(0.0f)));
+                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                        load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * score_2 */
@@ -621,26 +621,26 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4] = {0};
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
                     }
-                    add_seen_v4(64, sum, 64, corrected + j * 64, 1, score_2 + j * 64, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
                 }
             } else
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
                     }
                 }
             }
             /* out = sum, transposed back */
-            transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features * corrected */
         dot6_v4(j1 - j0, key_features, corrected, state);
@@ -929,7 +929,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int update, const float *factor)
 {
-    float row[64];
+    float row[32];
     (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++) {
@@ -943,37 +943,37 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
@@ -995,23 +995,23 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const key_features = (float *)(void *)(work + 16640); /* [d: 64, j: 64] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 64] */
-    float *const score = (float *)(void *)(work + 33024); /* [j: 64, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const from_state = (float *)(void *)(work + 49408); /* [t_key: 64, e: 64] */
-    float *const corrected = (float *)(void *)(work + 65792); /* [j: 64, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const score_2 = (float *)(void *)(work + 33024); /* [j: 64, i: 64] */
-    float *const sum_from_state = (float *)(void *)(work + 49408); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 82176); /* [e: 64, i: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 28800); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 36992); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 82176); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 98560); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 114944); /* [j: 64] */
-    float *const q_tile = (float *)(void *)(work + 82176); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -1020,21 +1020,21 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
-        const int64_t j1 = min(j0 + 64, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         /* beta_tile = beta, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 64) {
-            const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                 store_v3(query_sum + t_key, splat_v3(0.0f));
@@ -1047,7 +1047,7 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + t_key);
+                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
                         query_sum_in[vector] += k_tile_0 * k_tile_0;
                     }
                 }
@@ -1060,7 +1060,7 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
                 const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile + d * 64 + t_key, load_v3(k_tile + d * 64 + t_key) * t_2);
+                    store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
                 }
             }
             /* key_sum = 0.0f */
@@ -1075,7 +1075,7 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 32 + j);
                         key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
                     }
                 }
@@ -1088,7 +1088,7 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 const vec_v3 key_sum_4 = load_v3(key_sum + j);
                 const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key_features + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_5);
+                    store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_5);
                 }
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
@@ -1112,13 +1112,13 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                corrected[j][e]) */
             dot2_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 64) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 64) + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum_2 + i, splat_v3(0.0f));
@@ -1131,7 +1131,7 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_6 = load_v3(q_tile + d * 32 + i);
                         query_sum_2_in[vector] += q_tile_6 * q_tile_6;
                     }
                 }
@@ -1144,7 +1144,7 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 const vec_v3 query_sum_2_7 = load_v3(query_sum_2 + i);
                 const vec_v3 t_8 = pick_v3(query_sum_2_7 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_7));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, (load_v3(q_tile + d * 64 + i) * t_8) * 0.125f);
+                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_8) * 0.125f);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
@@ -1156,8 +1156,8 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
-                        load_v3(score_2 + j * 64 + i), splat_v3(0.0f)));
+                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                        load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * score_2 */
@@ -1165,13 +1165,13 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8] = {0};
+                    mask_v3 seen[4] = {0};
                     if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
                     }
-                    add_seen_v3(64, sum, 64, corrected + j * 64, 1, score_2 + j * 64, seen, i1 - i0);
+                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
                 }
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
@@ -1179,12 +1179,12 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i));
+                        store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
                     }
                 }
             }
             /* out = sum, transposed back */
-            transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features * corrected */
         dot6_v3(j1 - j0, key_features, corrected, state);
@@ -1463,7 +1463,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int update, const float *factor)
 {
-    float row[64];
+    float row[32];
     (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++) {
@@ -1477,37 +1477,37 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot1_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot2_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
@@ -1529,23 +1529,23 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
     const int64_t v_row = call->p.v.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const key_features = (float *)(void *)(work + 16640); /* [d: 64, j: 64] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 64] */
-    float *const score = (float *)(void *)(work + 33024); /* [j: 64, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 64] */
-    float *const from_state = (float *)(void *)(work + 49408); /* [t_key: 64, e: 64] */
-    float *const corrected = (float *)(void *)(work + 65792); /* [j: 64, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const score_2 = (float *)(void *)(work + 33024); /* [j: 64, i: 64] */
-    float *const sum_from_state = (float *)(void *)(work + 49408); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 82176); /* [e: 64, i: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 28800); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 36992); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 82176); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 98560); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 114944); /* [j: 64] */
-    float *const q_tile = (float *)(void *)(work + 82176); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -1554,21 +1554,21 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
-        const int64_t j1 = min(j0 + 64, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         /* beta_tile = beta, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 64) {
-            const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                 store_any(query_sum + t_key, splat_any(0.0f));
@@ -1581,7 +1581,7 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any k_tile_0 = load_any(k_tile + d * 64 + t_key);
+                        const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
                         query_sum_in[vector] += k_tile_0 * k_tile_0;
                     }
                 }
@@ -1594,7 +1594,7 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 const vec_any query_sum_1 = load_any(query_sum + t_key);
                 const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile + d * 64 + t_key, load_any(k_tile + d * 64 + t_key) * t_2);
+                    store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
                 }
             }
             /* key_sum = 0.0f */
@@ -1609,7 +1609,7 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 32 + j);
                         key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
                     }
                 }
@@ -1622,7 +1622,7 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 const vec_any key_sum_4 = load_any(key_sum + j);
                 const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(key_features + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_5);
+                    store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_5);
                 }
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
@@ -1646,13 +1646,13 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                corrected[j][e]) */
             dot2_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 64) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 64) + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum_2 + i, splat_any(0.0f));
@@ -1665,7 +1665,7 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_6 = load_any(q_tile + d * 32 + i);
                         query_sum_2_in[vector] += q_tile_6 * q_tile_6;
                     }
                 }
@@ -1678,7 +1678,7 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 const vec_any query_sum_2_7 = load_any(query_sum_2 + i);
                 const vec_any t_8 = pick_any(query_sum_2_7 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_7));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, (load_any(q_tile + d * 64 + i) * t_8) * 0.125f);
+                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_8) * 0.125f);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
@@ -1690,8 +1690,8 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_10 = (i0 + i + lane_any) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
-                        load_any(score_2 + j * 64 + i), splat_any(0.0f)));
+                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                        load_any(score_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * score_2 */
@@ -1699,13 +1699,13 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16] = {0};
+                    mask_any seen[8] = {0};
                     if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
                     }
-                    add_seen_any(64, sum, 64, corrected + j * 64, 1, score_2 + j * 64, seen, i1 - i0);
+                    add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
                 }
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
@@ -1713,12 +1713,12 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i));
+                        store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
                     }
                 }
             }
             /* out = sum, transposed back */
-            transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features * corrected */
         dot6_any(j1 - j0, key_features, corrected, state);
@@ -1738,13 +1738,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_linear_v4, .tile = -1, .own = 115200, .of_token = 4160};
+        return (struct version){.rows = deltanet_linear_v4, .tile = -1, .own = 61696, .of_token = 4160};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_linear_v3, .tile = -1, .own = 115200, .of_token = 4160};
+        return (struct version){.rows = deltanet_linear_v3, .tile = -1, .own = 61696, .of_token = 4160};
 #endif
-    return (struct version){.rows = deltanet_linear_any, .tile = -1, .own = 115200, .of_token = 4160};
+    return (struct version){.rows = deltanet_linear_any, .tile = -1, .own = 61696, .of_token = 4160};
 }
 
 

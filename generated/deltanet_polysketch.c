@@ -52,9 +52,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 36 features. The state is a sum over keys of 36 x 65 numbers.
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 101888 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 101888 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 101888 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 55552 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 55552 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 55552 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -399,7 +399,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int update, const float *factor)
 {
-    float row[64];
+    float row[32];
     (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++) {
@@ -413,42 +413,42 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/8, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/8, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/8, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/8, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
@@ -472,33 +472,33 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
     const float *const sketch_g2 = call->params->sketch_g2;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 64] */
-    float *const key = (float *)(void *)(work + 9472); /* [d: 64, j: 64] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 64] */
-    float *const query_g1 = (float *)(void *)(work + 25856); /* [r: 8, t_key: 64] */
-    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 64] */
-    float *const key_g1 = (float *)(void *)(work + 27904); /* [r: 8, j: 64] */
-    float *const key_g2 = (float *)(void *)(work + 29952); /* [r: 8, j: 64] */
-    float *const key_features = (float *)(void *)(work + 32000); /* [r: 8, j: 64] */
-    float *const score = (float *)(void *)(work + 9216); /* [j: 64, t_key: 64] */
-    float *const query_2 = (float *)(void *)(work + 34048); /* [f: 36, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 25600); /* [j: 64] */
-    float *const key_features_2 = (float *)(void *)(work + 43264); /* [f: 36, j: 64] */
-    float *const from_state = (float *)(void *)(work + 52480); /* [t_key: 64, e: 64] */
-    float *const corrected = (float *)(void *)(work + 68864); /* [j: 64, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 64] */
-    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 64] */
-    float *const query_g2_2 = (float *)(void *)(work + 11264); /* [r: 8, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 11264); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 11264); /* [f: 36, i: 64] */
-    float *const sum_from_state = (float *)(void *)(work + 52480); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 85248); /* [e: 64, i: 64] */
+    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 32] */
+    float *const query_g1 = (float *)(void *)(work + 17536); /* [r: 8, t_key: 32] */
+    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 32] */
+    float *const key_g1 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 20608); /* [r: 8, j: 32] */
+    float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 21632); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 13312); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 26240); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 30848); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 39040); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
+    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
+    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 30848); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 47232); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 52480); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 85248); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 101632); /* [j: 64] */
-    float *const q_tile = (float *)(void *)(work + 13312); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 30848); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 47232); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 55424); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 36; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -507,38 +507,38 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
-        const int64_t j1 = min(j0 + 64, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         /* beta_tile = beta, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 64) {
-            const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                 store_v4(query_sum + t_key, splat_v4(0.0f));
             }
             /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 64) {
-                vec_v4 query_sum_in[4];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                vec_v4 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
                     query_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
-                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + t_key);
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
                         query_sum_in[vector] += k_tile_0 * k_tile_0;
                     }
                 }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
                     store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
                 }
             }
@@ -547,7 +547,7 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
                 const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile + d * 64 + t_key, load_v4(k_tile + d * 64 + t_key) * t_2);
+                    store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
                 }
             }
             /* query_g1[r][t_key] = sum over d of sketch_g1 * k_tile */
@@ -555,20 +555,20 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             /* query_g2[r][t_key] = sum over d of sketch_g2 * k_tile */
             dot0_v4(round_up(t_key1 - t_key0, 16), sketch_g2, k_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.35355339f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 64) {
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                 for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
-                        store_v4(query_g1 + r * 64 + t_key, (load_v4(query_g1 + r * 64 + t_key) * load_v4(query_g2 + r *
-                            64 + t_key)) * 0.35355339f);
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(query_g1 + r * 32 + t_key, (load_v4(query_g1 + r * 32 + t_key) * load_v4(query_g2 + r *
+                            32 + t_key)) * 0.35355339f);
                     }
                 }
             }
             /* query_2 = (query_g1 * query_g1) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 64) {
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                 for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
-                        store_v4(query_2 + f * 64 + t_key, (load_v4(query_g1 + (f % 8) * 64 + t_key) * load_v4(query_g1
-                            + (((f % 8) + (f / 8)) % 8) * 64 + t_key)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(query_2 + f * 32 + t_key, (load_v4(query_g1 + (f % 8) * 32 + t_key) * load_v4(query_g1
+                            + (((f % 8) + (f / 8)) % 8) * 32 + t_key)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
                     }
                 }
             }
@@ -577,18 +577,18 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 store_v4(key_sum + j, splat_v4(0.0f));
             }
             /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                vec_v4 key_sum_in[4];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
                     key_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 64 + j);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 32 + j);
                         key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
                     }
                 }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
                     store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
                 }
             }
@@ -597,7 +597,7 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 const vec_v4 key_sum_4 = load_v4(key_sum + j);
                 const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_5);
+                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_5);
                 }
             }
             /* key_g1[r][j] = sum over d of sketch_g1 * key */
@@ -605,10 +605,10 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             /* key_g2[r][j] = sum over d of sketch_g2 * key */
             dot0_v4(round_up(j1 - j0, 16), sketch_g2, key, key_g2);
             /* key_features = (key_g1 * key_g2) * 0.35355339f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
                 for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 +
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(key_features + r * 32 + j, (load_v4(key_g1 + r * 32 + j) * load_v4(key_g2 + r * 32 +
                             j)) * 0.35355339f);
                     }
                 }
@@ -616,11 +616,11 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             /* score[j][t_key] = sum over r of key_features * query_g1 */
             dot1_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, query_g1, score);
             /* score = score * score */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 64) {
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
-                        const vec_v4 score_6 = load_v4(score + j * 64 + t_key);
-                        store_v4(score + j * 64 + t_key, score_6 * score_6);
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        const vec_v4 score_6 = load_v4(score + j * 32 + t_key);
+                        store_v4(score + j * 32 + t_key, score_6 * score_6);
                     }
                 }
             }
@@ -629,11 +629,11 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 store_v4(key_scale + j, load_v4(beta_tile + j));
             }
             /* key_features_2 = key_features * key_features */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
                 for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + f * 64 + j, load_v4(key_features + (f % 8) * 64 + j) *
-                            load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 64 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(key_features_2 + f * 32 + j, load_v4(key_features + (f % 8) * 32 + j) *
+                            load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
                     }
                 }
             }
@@ -652,30 +652,30 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                corrected[j][e]) */
             dot3_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 64) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 64) + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum_2 + i, splat_v4(0.0f));
             }
             /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_sum_2_in[4];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     query_sum_2_in[vector] = (vec_v4){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        const vec_v4 q_tile_7 = load_v4(q_tile + d * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        const vec_v4 q_tile_7 = load_v4(q_tile + d * 32 + i);
                         query_sum_2_in[vector] += q_tile_7 * q_tile_7;
                     }
                 }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
                 }
             }
@@ -684,7 +684,7 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 const vec_v4 query_sum_2_8 = load_v4(query_sum_2 + i);
                 const vec_v4 t_9 = pick_v4(query_sum_2_8 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_8));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_9);
+                    store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_9);
                 }
             }
             /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
@@ -692,20 +692,20 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
             dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2_2);
             /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_g1_2 + r * 64 + i, (load_v4(query_g1_2 + r * 64 + i) * load_v4(query_g2_2 + r *
-                            64 + i)) * 0.35355339f);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(query_g1_2 + r * 32 + i, (load_v4(query_g1_2 + r * 32 + i) * load_v4(query_g2_2 + r *
+                            32 + i)) * 0.35355339f);
                     }
                 }
             }
             /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_4 + f * 64 + i, (load_v4(query_g1_2 + (f % 8) * 64 + i) * load_v4(query_g1_2 +
-                            (((f % 8) + (f / 8)) % 8) * 64 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(query_4 + f * 32 + i, (load_v4(query_g1_2 + (f % 8) * 32 + i) * load_v4(query_g1_2 +
+                            (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
                     }
                 }
             }
@@ -714,11 +714,11 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             /* score_2[j][i] = sum over r of key_features * query_g1_2 */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, key_features, query_g1_2, score_2);
             /* score_2 = score_2 * score_2 */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        const vec_v4 score_2_10 = load_v4(score_2 + j * 64 + i);
-                        store_v4(score_2 + j * 64 + i, score_2_10 * score_2_10);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        const vec_v4 score_2_10 = load_v4(score_2 + j * 32 + i);
+                        store_v4(score_2 + j * 32 + i, score_2_10 * score_2_10);
                     }
                 }
             }
@@ -727,8 +727,8 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
-                        load_v4(score_2 + j * 64 + i), splat_v4(0.0f)));
+                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
+                        load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * score_2 */
@@ -736,26 +736,26 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4] = {0};
+                    mask_v4 seen[2] = {0};
                     if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_13), mask_v4);
                     }
-                    add_seen_v4(64, sum, 64, corrected + j * 64, 1, score_2 + j * 64, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
                 }
             } else
                 dot6_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
                     }
                 }
             }
             /* out = sum, transposed back */
-            transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features_2 * corrected */
         dot7_v4(j1 - j0, key_features_2, corrected, state);
@@ -1044,7 +1044,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int update, const float *factor)
 {
-    float row[64];
+    float row[32];
     (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++) {
@@ -1059,41 +1059,41 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/8, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/8, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
@@ -1117,33 +1117,33 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
     const float *const sketch_g2 = call->params->sketch_g2;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 64] */
-    float *const key = (float *)(void *)(work + 9472); /* [d: 64, j: 64] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 64] */
-    float *const query_g1 = (float *)(void *)(work + 25856); /* [r: 8, t_key: 64] */
-    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 64] */
-    float *const key_g1 = (float *)(void *)(work + 27904); /* [r: 8, j: 64] */
-    float *const key_g2 = (float *)(void *)(work + 29952); /* [r: 8, j: 64] */
-    float *const key_features = (float *)(void *)(work + 32000); /* [r: 8, j: 64] */
-    float *const score = (float *)(void *)(work + 9216); /* [j: 64, t_key: 64] */
-    float *const query_2 = (float *)(void *)(work + 34048); /* [f: 36, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 25600); /* [j: 64] */
-    float *const key_features_2 = (float *)(void *)(work + 43264); /* [f: 36, j: 64] */
-    float *const from_state = (float *)(void *)(work + 52480); /* [t_key: 64, e: 64] */
-    float *const corrected = (float *)(void *)(work + 68864); /* [j: 64, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 64] */
-    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 64] */
-    float *const query_g2_2 = (float *)(void *)(work + 11264); /* [r: 8, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 11264); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 11264); /* [f: 36, i: 64] */
-    float *const sum_from_state = (float *)(void *)(work + 52480); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 85248); /* [e: 64, i: 64] */
+    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 32] */
+    float *const query_g1 = (float *)(void *)(work + 17536); /* [r: 8, t_key: 32] */
+    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 32] */
+    float *const key_g1 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 20608); /* [r: 8, j: 32] */
+    float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 21632); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 13312); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 26240); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 30848); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 39040); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
+    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
+    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 30848); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 47232); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 52480); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 85248); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 101632); /* [j: 64] */
-    float *const q_tile = (float *)(void *)(work + 13312); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 30848); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 47232); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 55424); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 36; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -1152,21 +1152,21 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
-        const int64_t j1 = min(j0 + 64, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         /* beta_tile = beta, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 64) {
-            const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                 store_v3(query_sum + t_key, splat_v3(0.0f));
@@ -1179,7 +1179,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + t_key);
+                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
                         query_sum_in[vector] += k_tile_0 * k_tile_0;
                     }
                 }
@@ -1192,7 +1192,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
                 const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile + d * 64 + t_key, load_v3(k_tile + d * 64 + t_key) * t_2);
+                    store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
                 }
             }
             /* query_g1[r][t_key] = sum over d of sketch_g1 * k_tile */
@@ -1203,8 +1203,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                 for (int64_t r = 0; r < 8; r++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(query_g1 + r * 64 + t_key, (load_v3(query_g1 + r * 64 + t_key) * load_v3(query_g2 + r *
-                            64 + t_key)) * 0.35355339f);
+                        store_v3(query_g1 + r * 32 + t_key, (load_v3(query_g1 + r * 32 + t_key) * load_v3(query_g2 + r *
+                            32 + t_key)) * 0.35355339f);
                     }
                 }
             }
@@ -1212,8 +1212,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                 for (int64_t f = 0; f < 36; f++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(query_2 + f * 64 + t_key, (load_v3(query_g1 + (f % 8) * 64 + t_key) * load_v3(query_g1
-                            + (((f % 8) + (f / 8)) % 8) * 64 + t_key)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                        store_v3(query_2 + f * 32 + t_key, (load_v3(query_g1 + (f % 8) * 32 + t_key) * load_v3(query_g1
+                            + (((f % 8) + (f / 8)) % 8) * 32 + t_key)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
                     }
                 }
             }
@@ -1229,7 +1229,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 32 + j);
                         key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
                     }
                 }
@@ -1242,7 +1242,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 const vec_v3 key_sum_4 = load_v3(key_sum + j);
                 const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_5);
+                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_5);
                 }
             }
             /* key_g1[r][j] = sum over d of sketch_g1 * key */
@@ -1253,7 +1253,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t r = 0; r < 8; r++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 +
+                        store_v3(key_features + r * 32 + j, (load_v3(key_g1 + r * 32 + j) * load_v3(key_g2 + r * 32 +
                             j)) * 0.35355339f);
                     }
                 }
@@ -1264,8 +1264,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 score_6 = load_v3(score + j * 64 + t_key);
-                        store_v3(score + j * 64 + t_key, score_6 * score_6);
+                        const vec_v3 score_6 = load_v3(score + j * 32 + t_key);
+                        store_v3(score + j * 32 + t_key, score_6 * score_6);
                     }
                 }
             }
@@ -1277,8 +1277,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = 0; f < 36; f++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + f * 64 + j, load_v3(key_features + (f % 8) * 64 + j) *
-                            load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 64 + j));
+                        store_v3(key_features_2 + f * 32 + j, load_v3(key_features + (f % 8) * 32 + j) *
+                            load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
                     }
                 }
             }
@@ -1297,13 +1297,13 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                corrected[j][e]) */
             dot3_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 64) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 64) + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum_2 + i, splat_v3(0.0f));
@@ -1316,7 +1316,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_7 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_7 = load_v3(q_tile + d * 32 + i);
                         query_sum_2_in[vector] += q_tile_7 * q_tile_7;
                     }
                 }
@@ -1329,7 +1329,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 const vec_v3 query_sum_2_8 = load_v3(query_sum_2 + i);
                 const vec_v3 t_9 = pick_v3(query_sum_2_8 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_8));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_9);
+                    store_v3(q_tile + d * 32 + i, load_v3(q_tile + d * 32 + i) * t_9);
                 }
             }
             /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1340,8 +1340,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 8; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_g1_2 + r * 64 + i, (load_v3(query_g1_2 + r * 64 + i) * load_v3(query_g2_2 + r *
-                            64 + i)) * 0.35355339f);
+                        store_v3(query_g1_2 + r * 32 + i, (load_v3(query_g1_2 + r * 32 + i) * load_v3(query_g2_2 + r *
+                            32 + i)) * 0.35355339f);
                     }
                 }
             }
@@ -1349,8 +1349,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t f = 0; f < 36; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_4 + f * 64 + i, (load_v3(query_g1_2 + (f % 8) * 64 + i) * load_v3(query_g1_2 +
-                            (((f % 8) + (f / 8)) % 8) * 64 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                        store_v3(query_4 + f * 32 + i, (load_v3(query_g1_2 + (f % 8) * 32 + i) * load_v3(query_g1_2 +
+                            (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
                     }
                 }
             }
@@ -1362,8 +1362,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_2_10 = load_v3(score_2 + j * 64 + i);
-                        store_v3(score_2 + j * 64 + i, score_2_10 * score_2_10);
+                        const vec_v3 score_2_10 = load_v3(score_2 + j * 32 + i);
+                        store_v3(score_2 + j * 32 + i, score_2_10 * score_2_10);
                     }
                 }
             }
@@ -1372,8 +1372,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
-                        load_v3(score_2 + j * 64 + i), splat_v3(0.0f)));
+                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
+                        load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * score_2 */
@@ -1381,13 +1381,13 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8] = {0};
+                    mask_v3 seen[4] = {0};
                     if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_13), mask_v3);
                     }
-                    add_seen_v3(64, sum, 64, corrected + j * 64, 1, score_2 + j * 64, seen, i1 - i0);
+                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
                 }
             } else
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
@@ -1395,12 +1395,12 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i));
+                        store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
                     }
                 }
             }
             /* out = sum, transposed back */
-            transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features_2 * corrected */
         dot7_v3(j1 - j0, key_features_2, corrected, state);
@@ -1679,7 +1679,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int update, const float *factor)
 {
-    float row[64];
+    float row[32];
     (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++) {
@@ -1694,41 +1694,41 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/8, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/8, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot3_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot7_any(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
@@ -1752,33 +1752,33 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
     const float *const sketch_g2 = call->params->sketch_g2;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 64] */
-    float *const key = (float *)(void *)(work + 9472); /* [d: 64, j: 64] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 64] */
-    float *const query_g1 = (float *)(void *)(work + 25856); /* [r: 8, t_key: 64] */
-    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 64] */
-    float *const key_g1 = (float *)(void *)(work + 27904); /* [r: 8, j: 64] */
-    float *const key_g2 = (float *)(void *)(work + 29952); /* [r: 8, j: 64] */
-    float *const key_features = (float *)(void *)(work + 32000); /* [r: 8, j: 64] */
-    float *const score = (float *)(void *)(work + 9216); /* [j: 64, t_key: 64] */
-    float *const query_2 = (float *)(void *)(work + 34048); /* [f: 36, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 25600); /* [j: 64] */
-    float *const key_features_2 = (float *)(void *)(work + 43264); /* [f: 36, j: 64] */
-    float *const from_state = (float *)(void *)(work + 52480); /* [t_key: 64, e: 64] */
-    float *const corrected = (float *)(void *)(work + 68864); /* [j: 64, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 64] */
-    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 64] */
-    float *const query_g2_2 = (float *)(void *)(work + 11264); /* [r: 8, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 11264); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(work + 11264); /* [f: 36, i: 64] */
-    float *const sum_from_state = (float *)(void *)(work + 52480); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 85248); /* [e: 64, i: 64] */
+    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 32] */
+    float *const query_g1 = (float *)(void *)(work + 17536); /* [r: 8, t_key: 32] */
+    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 32] */
+    float *const key_g1 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 20608); /* [r: 8, j: 32] */
+    float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 21632); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 13312); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 26240); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 30848); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 39040); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
+    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
+    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 30848); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 47232); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 52480); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 85248); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 101632); /* [j: 64] */
-    float *const q_tile = (float *)(void *)(work + 13312); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 30848); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 47232); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 55424); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 36; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -1787,21 +1787,21 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
-        const int64_t j1 = min(j0 + 64, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         /* beta_tile = beta, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 64) {
-            const int64_t t_key1 = min(t_key0 + 64, t_key_end);
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                 store_any(query_sum + t_key, splat_any(0.0f));
@@ -1814,7 +1814,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any k_tile_0 = load_any(k_tile + d * 64 + t_key);
+                        const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
                         query_sum_in[vector] += k_tile_0 * k_tile_0;
                     }
                 }
@@ -1827,7 +1827,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 const vec_any query_sum_1 = load_any(query_sum + t_key);
                 const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile + d * 64 + t_key, load_any(k_tile + d * 64 + t_key) * t_2);
+                    store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
                 }
             }
             /* query_g1[r][t_key] = sum over d of sketch_g1 * k_tile */
@@ -1838,8 +1838,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                 for (int64_t r = 0; r < 8; r++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(query_g1 + r * 64 + t_key, (load_any(query_g1 + r * 64 + t_key) * load_any(query_g2 +
-                            r * 64 + t_key)) * 0.35355339f);
+                        store_any(query_g1 + r * 32 + t_key, (load_any(query_g1 + r * 32 + t_key) * load_any(query_g2 +
+                            r * 32 + t_key)) * 0.35355339f);
                     }
                 }
             }
@@ -1847,8 +1847,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                 for (int64_t f = 0; f < 36; f++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(query_2 + f * 64 + t_key, (load_any(query_g1 + (f % 8) * 64 + t_key) *
-                            load_any(query_g1 + (((f % 8) + (f / 8)) % 8) * 64 + t_key)) * (float)(((f / 8) == 0) ? 1.0
+                        store_any(query_2 + f * 32 + t_key, (load_any(query_g1 + (f % 8) * 32 + t_key) *
+                            load_any(query_g1 + (((f % 8) + (f / 8)) % 8) * 32 + t_key)) * (float)(((f / 8) == 0) ? 1.0
                             : 2.0));
                     }
                 }
@@ -1865,7 +1865,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 32 + j);
                         key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
                     }
                 }
@@ -1878,7 +1878,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 const vec_any key_sum_4 = load_any(key_sum + j);
                 const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(key + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_5);
+                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_5);
                 }
             }
             /* key_g1[r][j] = sum over d of sketch_g1 * key */
@@ -1889,7 +1889,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t r = 0; r < 8; r++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 +
+                        store_any(key_features + r * 32 + j, (load_any(key_g1 + r * 32 + j) * load_any(key_g2 + r * 32 +
                             j)) * 0.35355339f);
                     }
                 }
@@ -1900,8 +1900,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any score_6 = load_any(score + j * 64 + t_key);
-                        store_any(score + j * 64 + t_key, score_6 * score_6);
+                        const vec_any score_6 = load_any(score + j * 32 + t_key);
+                        store_any(score + j * 32 + t_key, score_6 * score_6);
                     }
                 }
             }
@@ -1913,8 +1913,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = 0; f < 36; f++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + f * 64 + j, load_any(key_features + (f % 8) * 64 + j) *
-                            load_any(key_features + (((f % 8) + (f / 8)) % 8) * 64 + j));
+                        store_any(key_features_2 + f * 32 + j, load_any(key_features + (f % 8) * 32 + j) *
+                            load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
                     }
                 }
             }
@@ -1933,13 +1933,13 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                corrected[j][e]) */
             dot3_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
-        for (int64_t i0 = ((j0 / 64) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
-            (((j0 / 64) + 1) * 64) - (n_k - n_q)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum_2 + i, splat_any(0.0f));
@@ -1952,7 +1952,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_7 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_7 = load_any(q_tile + d * 32 + i);
                         query_sum_2_in[vector] += q_tile_7 * q_tile_7;
                     }
                 }
@@ -1965,7 +1965,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 const vec_any query_sum_2_8 = load_any(query_sum_2 + i);
                 const vec_any t_9 = pick_any(query_sum_2_8 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_8));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_9);
+                    store_any(q_tile + d * 32 + i, load_any(q_tile + d * 32 + i) * t_9);
                 }
             }
             /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1976,8 +1976,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 8; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_g1_2 + r * 64 + i, (load_any(query_g1_2 + r * 64 + i) * load_any(query_g2_2 + r
-                            * 64 + i)) * 0.35355339f);
+                        store_any(query_g1_2 + r * 32 + i, (load_any(query_g1_2 + r * 32 + i) * load_any(query_g2_2 + r
+                            * 32 + i)) * 0.35355339f);
                     }
                 }
             }
@@ -1985,8 +1985,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t f = 0; f < 36; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_4 + f * 64 + i, (load_any(query_g1_2 + (f % 8) * 64 + i) * load_any(query_g1_2 +
-                            (((f % 8) + (f / 8)) % 8) * 64 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                        store_any(query_4 + f * 32 + i, (load_any(query_g1_2 + (f % 8) * 32 + i) * load_any(query_g1_2 +
+                            (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
                     }
                 }
             }
@@ -1998,8 +1998,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_2_10 = load_any(score_2 + j * 64 + i);
-                        store_any(score_2 + j * 64 + i, score_2_10 * score_2_10);
+                        const vec_any score_2_10 = load_any(score_2 + j * 32 + i);
+                        store_any(score_2 + j * 32 + i, score_2_10 * score_2_10);
                     }
                 }
             }
@@ -2008,8 +2008,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_12 = (i0 + i + lane_any) + t_11;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
-                        load_any(score_2 + j * 64 + i), splat_any(0.0f)));
+                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
+                        load_any(score_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * score_2 */
@@ -2017,13 +2017,13 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16] = {0};
+                    mask_any seen[8] = {0};
                     if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_13 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_13), mask_any);
                     }
-                    add_seen_any(64, sum, 64, corrected + j * 64, 1, score_2 + j * 64, seen, i1 - i0);
+                    add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
                 }
             } else
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
@@ -2031,12 +2031,12 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i));
+                        store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
                     }
                 }
             }
             /* out = sum, transposed back */
-            transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features_2 * corrected */
         dot7_any(j1 - j0, key_features_2, corrected, state);
@@ -2056,13 +2056,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_polysketch_linear_v4, .tile = -1, .own = 101888, .of_token = 2340};
+        return (struct version){.rows = deltanet_polysketch_linear_v4, .tile = -1, .own = 55552, .of_token = 2340};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_polysketch_linear_v3, .tile = -1, .own = 101888, .of_token = 2340};
+        return (struct version){.rows = deltanet_polysketch_linear_v3, .tile = -1, .own = 55552, .of_token = 2340};
 #endif
-    return (struct version){.rows = deltanet_polysketch_linear_any, .tile = -1, .own = 101888, .of_token = 2340};
+    return (struct version){.rows = deltanet_polysketch_linear_any, .tile = -1, .own = 55552, .of_token = 2340};
 }
 
 

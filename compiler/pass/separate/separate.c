@@ -28,7 +28,7 @@
 static const double A_MAP = 16, A_FUNCTION = 24;
 /* The chunk of a linear form with the delta rule, whose triangular system has as many equations as a chunk has keys. A
    call that extends a state solves the last chunk again until it is full, so the chunk is short. */
-enum { CHUNK_OF_SOLVE = 64, CHUNK_OF_STATE = 16 };
+enum { CHUNK_OF_SOLVE = 32, CHUNK_OF_STATE = 16 };
 
 static const char only_causal[] = "with 'delta', the only mask that is compiled is 'causal'";
 
