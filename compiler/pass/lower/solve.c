@@ -75,6 +75,18 @@ static void name_chunk(struct lowering *x, struct stmt *s, bool next)
     replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1)); /* all keys of the loop */
 }
 
+/* Replaces the number of the chunk that a row of the weights belongs to. All rows are in the chunk of the loop. */
+static void name_chunk_of_rows(struct lowering *x, struct stmt *s)
+{
+    const struct expr *const length = expr_int(x->m, x->m->axis[x->chunk].extent), *const row = expr_make(
+                                                                                       x->m, EXPR_MAX,
+                                                                                       expr_leaf(x->m, EXPR_INDEX,
+                                                                                                 x->lane),
+                                                                                       expr_int(x->m, 0), NULL);
+    replace(x, s, expr_make(x->m, EXPR_DIV, row, length, NULL),
+            expr_make(x->m, EXPR_DIV, expr_leaf(x->m, EXPR_LO, x->stream), length, NULL));
+}
+
 /* Makes the tile of each state, which is 0 before the first chunk. */
 static void begin_states(struct lowering *x, struct stmt ***at)
 {
@@ -150,6 +162,7 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed)
     x->lowered[x->solve].array = lower_new_tile(x, "corrected", 2, solution);
     s->assigns = 1;
     s->assign[0] = (struct assign){loops_ref(x->l, x->lowered[x->solve].array), FOLD_SET, NULL, 0};
+    name_chunk_of_rows(x, *before);
     name_chunk(x, *before, true);
     name_chunk(x, *inside, true);
     *x->before = *inside;
@@ -164,10 +177,16 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
     const struct value *const v = &x->g->value[number];
     const int array = x->lowered[number].array, rank = x->l->array[array].rank, *axes = x->l->array[array].axes;
     const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0);
+    const int summed = v->op == GRAPH_CONTRACT ? 2 : 1; /* the other operands are those of the factor `keep` */
     if (v->keep) {
-        struct stmt *s = lower_assign(x, at, rank, axes, array, FOLD_SET,
-                                      expr_make(x->m, EXPR_MUL, first, v->keep, NULL));
+        const struct expr *with[MAX_OPERANDS] = {NULL};
+        struct stmt *s = lower_assign(x, at, rank, axes, array, FOLD_SET, NULL);
         s->operand[s->operands++] = loops_ref(x->l, array);
+        for (int k = 0; k < v->operands; k++) {
+            with[k] = expr_leaf(x->m, EXPR_OPERAND, k < summed ? k : s->operands);
+            if (k >= summed) s->operand[s->operands++] = lower_ref(x, &v->operand[k]);
+        }
+        s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_bind(x->m, v->keep, with), NULL);
     }
     struct stmt *s;
     if (v->op == GRAPH_REDUCE) {
@@ -181,8 +200,8 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
         s->assigns = 1;
         s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};
     }
-    s->operands = v->operands;
-    for (int k = 0; k < v->operands; k++) s->operand[k] = lower_ref(x, &v->operand[k]);
+    s->operands = summed;
+    for (int k = 0; k < summed; k++) s->operand[k] = lower_ref(x, &v->operand[k]);
 }
 
 void lower_solve(struct lowering *x, struct stmt **at)
