@@ -14,7 +14,9 @@
    - If all queries see the same keys, the state is one sum over these keys.
    - If query i sees the keys up to a(i), the state is carried from chunk to chunk. It covers the chunks before the
      chunk of a(i). In that chunk, the sum stays quadratic (Kacham, Mirrokni and Zhong, 2024, section 3.1).
-   - A select on "query and key are in one chunk" can give this chunk a different weight (section 3.2). */
+   - A select on "query and key are in one chunk" can give this chunk a different weight (section 3.2).
+   A state can sum the solution of a SOLVE. Its weights of two keys then get features, too: those of the key as a query,
+   whose product with the state is the sum over the keys before the chunk. */
 #include "../pass.h"
 #include "separate.h"
 #include "../../analysis/analysis.h"
