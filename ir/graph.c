@@ -135,6 +135,42 @@ int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const i
     return add(g, v);
 }
 
+int graph_solve(struct graph *g, int rank, const int *axes, struct ref weights, struct ref values, struct ref rate,
+                const struct expr *where)
+{
+    struct value v = graph_value(GRAPH_SOLVE, rank, axes);
+    v.operands = 3;
+    v.operand[SOLVE_WEIGHTS] = weights;
+    v.operand[SOLVE_VALUES] = values;
+    v.operand[SOLVE_RATE] = rate;
+    v.where = where;
+    return add(g, v);
+}
+
+bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows)
+{
+    *along = *rows = -1;
+    for (int a = 0; a < m->axes; a++) {
+        if (!ref_uses_axis(&v->operand[SOLVE_WEIGHTS], a) || value_has_axis(v, a)) continue;
+        if (*rows >= 0) return false;
+        *rows = a;
+    }
+    for (int k = 0; k < v->rank && *rows >= 0; k++) {
+        const int a = v->axes[k];
+        if (axis_is_sequence(&m->axis[a]) && m->axis[a].source == m->axis[*rows].source &&
+            ref_uses_axis(&v->operand[SOLVE_WEIGHTS], a))
+            *along = a;
+    }
+    return *along >= 0;
+}
+
+int graph_find_solve(const struct graph *g)
+{
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].op == GRAPH_SOLVE) return v;
+    return -1;
+}
+
 void graph_insert(struct graph *g, int at, struct value v)
 {
     add(g, v);

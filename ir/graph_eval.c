@@ -303,6 +303,55 @@ static void eval_fold(struct evaluation *e, int number, double *out)
     for (int p = 1; p < 4; p++) free(part[p].owned);
 }
 
+/* ---- solve ---- */
+
+/* The offset of the current point in an operand. */
+static int64_t point_of(const struct evaluation *e, const struct dense *operand)
+{
+    int64_t at = 0;
+    for (int a = 0; a < e->module->axes; a++) at += e->index[a] * operand->stride[a];
+    return at;
+}
+
+/* Solves one system of equations: that of the current point of all axes except the sequence `along`. */
+static void solve_at(struct evaluation *e, const struct dense *part, int along, int rows, bool region)
+{
+    const struct dense *weights = &part[1], *values = &part[2], *rate = &part[3], *seen = &part[4];
+    const int64_t step = part[0].stride[along], first = point_of(e, &part[0]);
+    for (int64_t t = 0; t < e->size[along]; t++) {
+        e->index[along] = t;
+        double sum = values->data[point_of(e, values)];
+        const double factor = rate->data[point_of(e, rate)];
+        e->index[rows] = t;
+        for (int64_t j = 0; j < t; j++) {
+            e->index[along] = j;
+            if (region && seen->data[point_of(e, seen)] == 0) continue;
+            sum -= weights->data[point_of(e, weights)] * part[0].data[first + j * step];
+            if (e->noise) sum = expr_noisy(sum, e->noise);
+        }
+        part[0].data[first + t * step] = e->noise ? expr_noisy(factor * sum, e->noise) : factor * sum;
+    }
+    e->index[along] = e->index[rows] = 0;
+}
+
+static void eval_solve(struct evaluation *e, int number, double *out)
+{
+    const struct value *v = &e->graph->value[number];
+    int along, rows, axes[MAX_RANK], rank = 0;
+    graph_solve_axes(e->module, v, &along, &rows);
+    struct dense part[5] = {{.data = out}};
+    row_major(e, v->rank, v->axes, part[0].stride);
+    for (int k = 0; k < 3; k++) part[k + 1] = lay_out(e, number, &v->operand[k]);
+    if (v->where) part[4] = lay_out_region(e, v->where);
+    for (int k = 0; k < v->rank; k++)
+        if (v->axes[k] != along) axes[rank++] = v->axes[k];
+    const int64_t systems = elements(e, rank, axes);
+    for (int64_t n = 0; n < systems && !e->error; n++, next_point(e, rank, axes))
+        solve_at(e, part, along, rows, v->where != NULL);
+    memset(e->index, 0, sizeof e->index);
+    for (int p = 1; p < 5; p++) free(part[p].owned);
+}
+
 /* ---- values ---- */
 
 static void read_tensor(struct evaluation *e, const struct value *v, const struct tensor *in, int count, double *out)
@@ -327,6 +376,7 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_MAP: eval_map(e, number, out); break;
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
+    case GRAPH_SOLVE: eval_solve(e, number, out); break;
     }
     if (v->integers) {
         const int64_t length = v->rank ? e->size[v->axes[v->rank - 1]] : 1;

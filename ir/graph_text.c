@@ -57,7 +57,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
         expr_print(m, merged(g, v), v->operand, referred, g, out);
     } else
         for (int k = 0; k < graph_summed(v); k++) {
-            text_add(out, " ");
+            text_add(out, v->op == GRAPH_SOLVE && k == SOLVE_FEATURES ? " features " : " ");
             ref_print(m, &v->operand[k], referred, g, out);
         }
     if (v->where) {
@@ -188,6 +188,15 @@ static void read_value(struct reader *r, struct graph *g)
         break;
     }
     case GRAPH_REDUCE: number = graph_reduce(g, fold, init, rank, axes, reader_ref(r), NULL); break;
+    case GRAPH_SOLVE: {
+        struct ref weights = reader_ref(r), values = reader_ref(r), rate = reader_ref(r);
+        number = graph_solve(g, rank, axes, weights, values, rate, NULL);
+        if (reader_take(r, "features")) {
+            g->value[number].operand[SOLVE_FEATURES] = reader_ref(r);
+            g->value[number].operands++;
+        }
+        break;
+    }
     }
     if (reader_take(r, "where")) g->value[number].where = reader_expr(r);
     if (reader_take(r, "keep")) read_keep(r, &g->value[number]);

@@ -131,6 +131,31 @@ static const char *fold_check(const struct graph *g, int number)
     return wrong ? wrong : online_check(g, number);
 }
 
+static const char *solve_check(const struct graph *g, const struct value *v)
+{
+    struct module *m = g->module;
+    int along, rows;
+    if (v->expr || v->operands < 3 || v->operands > 4) return "it needs weights, values and a rate";
+    if (v->keep || v->online >= 0) return "it can have neither 'keep' nor 'online'";
+    if (!graph_solve_axes(m, v, &along, &rows))
+        return "its weights need the sequence of the result and one more axis of the same length";
+    const uint32_t result = axis_bits(v->rank, v->axes), one = UINT32_C(1) << along, other = UINT32_C(1) << rows;
+    const uint32_t values = ref_axes(&v->operand[SOLVE_VALUES]), rate = ref_axes(&v->operand[SOLVE_RATE]),
+                   weights = ref_axes(&v->operand[SOLVE_WEIGHTS]);
+    if (((weights & ~other) | values | rate) & ~result) return "an operand has an axis that the result lacks";
+    if (result & ~(weights | values | rate)) return "the result has an axis that no operand has";
+    if (!(values & one)) return "its values must be along the sequence of the result";
+    for (int k = 0; k < v->rank; k++)
+        if (m->axis[v->axes[k]].source == SIZE_CONSTANT && weights >> v->axes[k] & 1)
+            return "its weights have an axis of elements";
+    if (v->operands > SOLVE_FEATURES && !ref_uses_axis(&v->operand[SOLVE_FEATURES], rows))
+        return "its features must be along the rows of the weights";
+    if (!v->where) return NULL;
+    struct allowed allowed = {.index = result | other};
+    const char *wrong = where_check(m, v->where, &allowed);
+    return wrong ? arena_printf(m->arena, "in its region: %s", wrong) : NULL;
+}
+
 static bool has_ids(const void *program, const char *name)
 {
     const struct graph *g = program;
@@ -180,6 +205,7 @@ static const char *value_check(const struct graph *g, int number)
     case GRAPH_MAP: wrong = map_check(g, v); break;
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: wrong = fold_check(g, number); break;
+    case GRAPH_SOLVE: wrong = solve_check(g, v); break;
     }
     return wrong ? wrong : ids_check(g, v);
 }

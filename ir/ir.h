@@ -439,7 +439,16 @@ struct value {
        S is defined as the sum over the region. The separate pass sets `keep` only if the recurrence gives this sum. */
     const struct expr *keep;
     const double *data; /* TABLE */
+    /* SOLVE: u[t] = rate[t] * (values[t] - the sum over j < t of weights[t][j] * u[j]), along the sequence of the
+       result.
+       - Operands 0 to 2 are the weights, the values and the rate. The weights have both t, an axis that only they have,
+         and j, the axis of the result (graph_solve_axes).
+       - The sum takes only the j < t in the region `where`.
+       - Operand 3, which the separate pass adds, is the features of t as a query. Their inner products with the
+       features of j are the weights of the keys j before the chunk of t. It does not change the value. */
 };
+
+enum { SOLVE_WEIGHTS, SOLVE_VALUES, SOLVE_RATE, SOLVE_FEATURES };
 
 enum { MAX_OUTPUTS = 512 };
 struct graph {
@@ -470,6 +479,13 @@ int graph_map(struct graph *g, int rank, const int *axes, int operands, const st
 int graph_contract(struct graph *g, int rank, const int *axes, struct ref a, struct ref b, const struct expr *where);
 int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const int *axes, struct ref a,
                  const struct expr *where);
+int graph_solve(struct graph *g, int rank, const int *axes, struct ref weights, struct ref values, struct ref rate,
+                const struct expr *where);
+/* Finds the two axes of a SOLVE's weights: the sequence `along` of the result, and `rows`, which counts its equations.
+   Returns false if the weights do not have exactly one such pair of axes. */
+bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows);
+/* The number of the first SOLVE; -1: there is none. */
+int graph_find_solve(const struct graph *g);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_is_output(const struct graph *g, int v);
 /* Returns a reference to value v, with the INDEX of axes[k] as subscript k. If `axes` is NULL, v's own axes are
@@ -639,7 +655,12 @@ struct stmt {
          unless `row` has an infinity or NaN there.
        - `when`, or `ranges` as for IF, tells whether the current ranges have points outside the region. Without `when`
          and `ranges`, they may have such points.
-       COPY: sets assign[0].to to operand 0 at every point of `axes`. */
+       COPY: sets assign[0].to to operand 0 at every point of `axes`.
+       SOLVE: u[t] = rate[t] * (rest[t] - the sum over j < t of weights[t][j] * u[j]) for the indices t, from the first
+       to the last, of axes[0]; `axis` is j. The current ranges of the two axes are equal.
+       - `to` is u, with `axis` and axes[1], the lanes, as its last axis.
+       - operand 0 is the weights, with axes[0] and `axis`; operand 1 is `rest`, [axes[0], lanes]; operand 2 is the
+       rate, with `axis`. */
     bool block; /* FOR: the body divides the range further, with FORs over the same axis from LO to HI */
     int rank;
     int axes[MAX_RANK];

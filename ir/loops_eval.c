@@ -448,6 +448,43 @@ static void run_dot(struct machine *e, const struct stmt *s)
     }
 }
 
+/* ---- solve ---- */
+
+/* The sum over earlier equations, for the lane of the current point and equation t. */
+static double sum_of_solved(struct machine *e, const struct stmt *s, const struct access *weights,
+                            const struct access *to, int64_t t)
+{
+    const int axes[3] = {s->axes[0], s->axes[1], s->axis};
+    double sum = 0;
+    for (int64_t j = e->lo[s->axis]; j < t && !e->error; j++) {
+        e->index[s->axis] = j;
+        const double *weight = element(e, weights, 3, axes, true), *solved = element(e, to, 3, axes, true);
+        if (weight && solved) sum += *weight * *solved;
+    }
+    return sum;
+}
+
+static void run_solve(struct machine *e, const struct stmt *s)
+{
+    const int axes[3] = {s->axes[0], s->axes[1], s->axis}, row = axes[0], lane = axes[1], over = axes[2];
+    if (e->lo[row] != e->lo[over] || e->hi[row] != e->hi[over]) fail(e, "a solve runs over two different ranges");
+    if (!first_point(e, 2, axes)) return;
+    const uint32_t nest = nest_of(s) | UINT32_C(1) << over;
+    const struct access weights = access_over(e, &s->operand[0], nest), rest = access_over(e, &s->operand[1], nest),
+                        rate = access_over(e, &s->operand[2], nest), to = access_over(e, &s->assign[0].to, nest);
+    for (int64_t t = e->lo[row]; t < e->hi[row] && !e->error; t++)
+        for (int64_t n = e->lo[lane]; n < e->hi[lane] && !e->error; n++) {
+            e->index[row] = t;
+            e->index[lane] = n;
+            const double sum = sum_of_solved(e, s, &weights, &to, t);
+            e->index[over] = t;
+            double *here = e->error ? NULL : element(e, &to, 3, axes, false);
+            const double *value = here ? element(e, &rest, 3, axes, true) : NULL,
+                         *factor = value ? element(e, &rate, 3, axes, true) : NULL;
+            if (factor) *here = *factor * (*value - sum);
+        }
+}
+
 /* ---- control ---- */
 
 static void run_body(struct machine *e, const struct stmt *s);
@@ -592,6 +629,7 @@ static void run_body(struct machine *e, const struct stmt *s)
         case LOOPS_MAP: run_map(e, s); break;
         case LOOPS_DOT: run_dot(e, s); break;
         case LOOPS_COPY: run_copy(e, s); break;
+        case LOOPS_SOLVE: run_solve(e, s); break;
         }
     }
 }

@@ -156,6 +156,19 @@ static void print_copy(const struct loops *l, const struct stmt *s, struct text 
     print_ref(l, &s->operand[0], out);
 }
 
+static void print_solve(const struct loops *l, const struct stmt *s, struct text *out)
+{
+    text_add(out, " ");
+    axes_print(l->module, s->rank, s->axes, out);
+    text_add(out, " over %s ", l->module->axis[s->axis].name);
+    print_ref(l, &s->assign[0].to, out);
+    text_add(out, " =");
+    for (int k = 0; k < s->operands; k++) {
+        text_add(out, " ");
+        print_ref(l, &s->operand[k], out);
+    }
+}
+
 /* Prints a statement without its body. A negative indent keeps the text on one line. */
 static void print_head(const struct loops *l, const struct stmt *s, int indent, struct text *out)
 {
@@ -171,6 +184,7 @@ static void print_head(const struct loops *l, const struct stmt *s, int indent, 
     case LOOPS_MAP: print_map(l, s, indent, out); break;
     case LOOPS_DOT: print_dot(l, s, out); break;
     case LOOPS_COPY: print_copy(l, s, out); break;
+    case LOOPS_SOLVE: print_solve(l, s, out); break;
     }
 }
 
@@ -393,6 +407,18 @@ static void read_copy(struct reader *r, struct stmt *s)
     s->operand[s->operands++] = reader_ref(r);
 }
 
+static void read_solve(struct reader *r, struct stmt *s)
+{
+    reader_axes(r, &s->rank, s->axes);
+    reader_expect(r, "over");
+    s->axis = reader_axis(r);
+    s->assigns = 1;
+    s->assign[0].fold = FOLD_SET;
+    s->assign[0].to = reader_ref(r);
+    reader_expect(r, "=");
+    for (int k = 0; k < 3; k++) s->operand[s->operands++] = reader_ref(r);
+}
+
 static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
 {
     switch ((enum loops_op)s->op) {
@@ -410,6 +436,7 @@ static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
     case LOOPS_MAP: read_map(r, s); break;
     case LOOPS_DOT: read_dot(r, s); break;
     case LOOPS_COPY: read_copy(r, s); break;
+    case LOOPS_SOLVE: read_solve(r, s); break;
     }
 }
 
@@ -422,7 +449,7 @@ static struct stmt *read_body(struct reader *r, struct loops *l, const char *end
         int op = 0;
         while (op < OPS && !reader_take(r, op_name[op])) op++;
         if (op == OPS) {
-            reader_error(r, "expected a statement: for, if, map, dot or copy");
+            reader_error(r, "expected a statement: for, if, map, dot, copy or solve");
             break;
         }
         *last = stmt_new(l, op);

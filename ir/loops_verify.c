@@ -347,14 +347,41 @@ static const char *check_copy(const struct scope *c, const struct stmt *s, uint3
     return wrong ? wrong : check_set_once(c, s, &s->assign[0]);
 }
 
+static const char *check_solve(const struct scope *c, const struct stmt *s, uint32_t nest)
+{
+    if (s->rank != 2 || s->assigns != 1 || s->operands != 3 || s->assign[0].fold != FOLD_SET)
+        return "it needs two axes and three operands";
+    const int row = s->axes[0], lane = s->axes[1], over = s->axis;
+    const struct ref *to = &s->assign[0].to, *weights = &s->operand[0], *rest = &s->operand[1], *rate = &s->operand[2];
+    const uint32_t all = nest | bit(over);
+    if (over == row || over == lane || c->module->axis[over].source != c->module->axis[row].source ||
+        !axis_is_sequence(&c->module->axis[over]))
+        return "its equations and the axis that it sums over must be the same sequence, under two names";
+    const char *wrong = check_target(c, to, all);
+    for (int k = 0; k < 3 && !wrong; k++) wrong = check_ref(c, &s->operand[k], all);
+    if (wrong) return wrong;
+    for (int k = 0; k < 3; k++)
+        if (c->loops->array[s->operand[k].of].kind != ARRAY_TILE) return "its operands must be tiles";
+    if (to->rank < 2 || ref_axis(to, to->rank - 1) != lane || !ref_uses_axis(to, over) || ref_uses_axis(to, row))
+        return "its result must have the summed axis, and the lanes last";
+    if (!ref_uses_axis(weights, row) || !ref_uses_axis(weights, over) || ref_uses_axis(weights, lane))
+        return "its weights must have both axes of the sequence, and not the lanes";
+    if (ref_axis(rest, rest->rank - 1) != lane || !ref_uses_axis(rest, row) || ref_uses_axis(rest, over))
+        return "its second operand must have the equations, and the lanes last";
+    return ref_uses_axis(rate, lane) || ref_uses_axis(rate, row) || !ref_uses_axis(rate, over)
+               ? "its rate must have the summed axis, and not the lanes"
+               : NULL;
+}
+
 static const char *check_nest(const struct scope *c, const struct stmt *s)
 {
     if (s->rank < 1) return "it runs over no axis";
     uint32_t nest = single_axes(c);
     for (int k = 0; k < s->rank; k++) nest |= bit(s->axes[k]);
-    const char *wrong = s->op == LOOPS_MAP   ? check_map(c, s, nest)
-                        : s->op == LOOPS_DOT ? check_dot(c, s, nest)
-                                             : check_copy(c, s, nest);
+    const char *wrong = s->op == LOOPS_MAP     ? check_map(c, s, nest)
+                        : s->op == LOOPS_DOT   ? check_dot(c, s, nest)
+                        : s->op == LOOPS_SOLVE ? check_solve(c, s, nest)
+                                               : check_copy(c, s, nest);
     return wrong ? wrong : check_order(c, s);
 }
 
@@ -391,11 +418,14 @@ static const char *check_numbers(const struct scope *c, const struct stmt *s)
                                  s->where, s->when};
     const char *wrong = axes_check(m, s->rank, s->axes);
     if (wrong) return wrong;
-    if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT || s->op == LOOPS_IF) && (s->axis < 0 || s->axis >= m->axes))
+    if ((s->op == LOOPS_FOR || s->op == LOOPS_DOT || s->op == LOOPS_IF || s->op == LOOPS_SOLVE) &&
+        (s->axis < 0 || s->axis >= m->axes))
         return complaint(c, "axis number %d does not exist", s->axis);
     if (s->operands < 0 || s->operands > MAX_OPERANDS || s->assigns < 0 || s->assigns > MAX_ASSIGNS)
         return "it has too many operands or assignments";
-    if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_COPY && s->operands < 1)) return "it lacks operands";
+    if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_SOLVE && s->operands < 3) ||
+        (s->op == LOOPS_COPY && s->operands < 1))
+        return "it lacks operands";
     if (s->op != LOOPS_FOR && s->op != LOOPS_IF && s->assigns < 1) return "it assigns nothing";
     if ((s->op == LOOPS_FOR && (!s->from || !s->to)) || (s->op == LOOPS_IF && !s->where && !s->ranges))
         return "it lacks a bound or a condition";
@@ -426,7 +456,8 @@ static const char *check_stmt(const struct scope *c, const struct stmt *s)
     }
     case LOOPS_MAP:
     case LOOPS_DOT:
-    case LOOPS_COPY: return check_nest(c, s);
+    case LOOPS_COPY:
+    case LOOPS_SOLVE: return check_nest(c, s);
     }
     return NULL;
 }

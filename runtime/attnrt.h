@@ -19,7 +19,7 @@
 /* Return values of kernels; 0 is success. */
 enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size of the problem is negative, a stride is negative or too small, or heads is not a
-                             multiple of kv_heads */
+                             multiple of kv_heads; or, in a kernel with 'delta', not equal to kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
     ATTN_EPARAM = -3,     /* a parameter array that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */

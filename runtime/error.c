@@ -6,7 +6,8 @@ const char *attn_strerror(int error)
     if (error == 0) return "success";
     switch ((enum attn_error)error) {
     case ATTN_EPROBLEM:
-        return "a size or stride of the problem is negative or too small, or heads is not a multiple of kv_heads";
+        return "a size or stride of the problem is negative or too small, or heads is not a multiple of kv_heads, or, "
+               "with 'delta', not equal to it";
     case ATTN_EPOINTER: return "an array, the workspace or the storage of parameters is NULL";
     case ATTN_EPARAM: return "a parameter array that the kernel needs is NULL";
     case ATTN_EWORKSPACE: return "the workspace is smaller than the kernel needs";

@@ -60,9 +60,14 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
     *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1, .slices = -1};
     find_rows(g, result, out);
     mark(g, g->output[output].value, needed);
+    int along, of_equations = -1;
+    for (int v = 0; v < g->values; v++)
+        if (needed[v] && g->value[v].op == GRAPH_SOLVE)
+            graph_solve_axes(g->module, &g->value[v], &along, &of_equations);
     for (int v = 0; v < g->values; v++) {
         struct prefix_sum sum;
-        const uint32_t axes = needed[v] && !prefix_sum_of(g, v, &sum) ? axes_of_loops(&g->value[v]) : 0;
+        uint32_t axes = needed[v] && !prefix_sum_of(g, v, &sum) ? axes_of_loops(&g->value[v]) : 0;
+        if (of_equations >= 0) axes &= ~(UINT32_C(1) << of_equations);
         for (int axis = 0; axis < g->module->axes; axis++) {
             if (!(axes >> axis & 1) || !run_time(g, axis) || out->rows >> axis & 1 ||
                 g->module->axis[axis].source == SIZE_UNITS)

@@ -122,6 +122,7 @@ static void add_group(struct paths *p, enum group group, const char *prefix)
         case ROW_ANGLE:
         case ROW_EXPRESSION_OF_QUERY:
         case ROW_EXPRESSION_OF_DECAY:
+        case ROW_EXPRESSION_OF_POSITION:
         case ROW_CONDITION:
         case ROW_PREPARE:
         case ROW_MASKS:

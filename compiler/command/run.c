@@ -20,7 +20,7 @@ struct run {
     const struct kernel_arrays *arrays;
     const struct attn_kernel *kernel; /* NULL until the kernel is compiled */
     struct attn_array *array;         /* one for each entry of `arrays`; data is NULL until the array is read or made */
-    bool drops;                       /* the spec has dropout */
+    bool drops, corrects;             /* the spec has dropout; it has the delta rule */
     struct attn_problem problem;      /* a size of -1 is not known yet */
     void *params, *generated;         /* struct NAME_params, and the storage of generated parameters */
     enum status status;               /* the worst status so far */
@@ -273,6 +273,10 @@ static void read_inputs(struct run *r, bool gradients)
     const struct attn_problem *const p = &r->problem;
     if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
         complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of k.npy, %lld",
+                 file_path(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
+        failed(r, STATUS_INPUT);
+    } else if (r->corrects && p->heads != p->kv_heads) {
+        complain(r->options, "%s: 'delta' needs as many heads of q as of k; q.npy has %lld, k.npy has %lld",
                  file_path(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
         failed(r, STATUS_INPUT);
     }
@@ -708,7 +712,11 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
 static enum status run_unit(const struct options *o, struct unit *unit)
 {
     struct loaded_kernel loaded = {0};
-    struct run run = {.options = o, .arena = unit->arena, .arrays = unit->arrays, .drops = unit->spec->dropout > 0},
+    struct run run = {.options = o,
+                      .arena = unit->arena,
+                      .arrays = unit->arrays,
+                      .drops = unit->spec->dropout > 0,
+                      .corrects = unit->spec->rate != NULL},
                *r = &run;
     r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->arrays->count);
     read_inputs(r, unit->spec->emit &

@@ -5,6 +5,8 @@
      result is used.
    - A product without pairs counts one multiplication and one addition for each query or each key.
    - A state is a sum over keys. Its denominator, the sum of the features alone, counts as one more column.
+   - A SOLVE counts the product of its features with the state. The pairs of keys within a chunk are few, and count as
+     one pair for each key.
    - Maps count as scalar operations. */
 #include "cost.h"
 #include "count.h"
@@ -695,7 +697,7 @@ static void count_useful(const struct compilation *c, const struct problem_size 
             if (!x->needed[n] || !v->operands) continue;
             const uint32_t axes = axes_around(v);
             const double points = used_points(x, n, axes) * constants(x, axes);
-            const bool product = v->op == GRAPH_CONTRACT ||
+            const bool product = v->op == GRAPH_CONTRACT || v->op == GRAPH_SOLVE ||
                                  (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM && is_state(x, v));
             out->flops += product ? 2 * points : 0;
             out->scalars += product ? 0 : points * (v->op == GRAPH_MAP ? operations(v->expr) : 1);

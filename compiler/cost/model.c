@@ -39,7 +39,8 @@ static double value_cost(const struct graph *g, const struct roles *roles, const
 {
     const struct module *m = g->module;
     uint32_t axes = 0;
-    double cost = v->op == GRAPH_MAP ? map_cost(v->expr) : v->op == GRAPH_CONTRACT ? PRODUCT_COST : MAP_COST;
+    const bool product = v->op == GRAPH_CONTRACT || v->op == GRAPH_SOLVE;
+    double cost = v->op == GRAPH_MAP ? map_cost(v->expr) : product ? PRODUCT_COST : MAP_COST;
     for (int k = 0; k < v->rank; k++) axes |= UINT32_C(1) << v->axes[k];
     for (int k = 0; k < v->operands; k++)
         for (int s = 0; s < v->operand[k].rank; s++)

@@ -189,6 +189,28 @@ bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     return diagnostics_errors(d) == errors;
 }
 
+/* ---- the delta rule ---- */
+
+bool unit_can_correct(const struct unit *p, struct diagnostics *d)
+{
+    const struct spec *const spec = p->spec;
+    const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
+    const int errors = diagnostics_errors(d);
+    if (looks_ahead(p->graph)) {
+        diagnostics_error(d, masked ? spec->mask->at : spec->delta_at,
+                          masked ? "under this mask a query may see keys after its own position, but 'delta' corrects "
+                                   "a value by earlier ones"
+                                 : "without a mask a query sees keys after its own position, but 'delta' corrects a "
+                                   "value by earlier ones");
+        diagnostics_note(d, masked ? spec->delta_at : (struct position){0, 0}, "%s'mask: causal' hides later keys",
+                         masked ? "'delta' is here; " : "");
+    }
+    if (spec->emit & EMIT_BACKWARD)
+        diagnostics_error(d, p->asked & EMIT_BACKWARD ? spec->delta_at : spec->emit_at,
+                          "gradients with 'delta' are not compiled yet");
+    return diagnostics_errors(d) == errors;
+}
+
 /* ---- decay ---- */
 
 struct shared {

@@ -13,6 +13,8 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
 /* Whether a kernel of the unit can decode: continue a sequence token by token. If not, reports errors. `asked` says that
    an option asks for decoding, and the spec does not. (decodable.c) */
 bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d);
+/* Reports what a spec with the delta rule cannot have. Returns false after an error. (decodable.c) */
+bool unit_can_correct(const struct unit *p, struct diagnostics *d);
 /* Reports an error if the unit has a decay that its mask or its outputs do not allow. (decodable.c) */
 void unit_check_decay(const struct unit *p, struct diagnostics *d);
 /* For the option --tuned: takes the schedule from SPEC.tuned.yaml. Sets *d to new diagnostics for errors in that file.

@@ -308,14 +308,14 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
 {
     struct unit *p = x->p;
     const enum algorithm_kind algorithm = p->spec->algorithm;
-    const bool first = p->default_count == 0;
+    const bool first = p->default_count == 0, solves = graph_find_solve(p->graph) >= 0;
     struct defaults *u = &p->defaults[p->default_count++];
     *u = (struct defaults){.target = target};
-    if (algorithm != ALGORITHM_LINEAR) u->quadratic = compile(x, NULL, target, false, shown);
+    if (algorithm != ALGORITHM_LINEAR && !solves) u->quadratic = compile(x, NULL, target, false, shown);
     if (!x->good || algorithm == ALGORITHM_QUADRATIC) return;
     struct compilation *c = compile(x, NULL, target, true, shown);
     if (!x->good) return;
-    if (first && c->separated.features && algorithm == ALGORITHM_AUTO)
+    if (first && c->separated.features && algorithm == ALGORITHM_AUTO && !solves)
         p->why_quadratic = linear_never_pays(u->quadratic, c);
     if (c->separated.features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && (p->spec->emit & EMIT_BACKWARD) &&
         !linear_has_gradients(x, target))

@@ -509,6 +509,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "SPEC_", arena_printf(t.arena, "%s_", c->spec->name));
     template_set_number(&t, "HEAD_DIM", c->spec->head_dim);
     template_set_number(&t, "VALUE_DIM", c->spec->value_dim);
+    template_set_number(&t, "SAME_HEADS", c->spec->rate != NULL);
     template_set_number(&t, "MAX_LENGTH", c->spec->max_length);
     template_set_number(&t, "VALUES_ARE_KEYS", c->spec->values_are_keys);
     template_set(&t, "CHECK_PROBLEM", c->spec->values_are_keys ? "check_problem" : "attn_problem_check");

@@ -179,6 +179,24 @@ static void sum_formula(const struct graph *g, const struct value *v, struct tex
     formula(g, NULL, v->where, BINDS_CHOICE, out);
 }
 
+/* Prints the equations that a SOLVE solves: "u with u[t] = r * (v - sum over j < t of w * u[j])". */
+static void solve_formula(const struct graph *g, const struct value *v, struct text *out)
+{
+    int along, rows;
+    graph_solve_axes(g->module, v, &along, &rows);
+    const char *const t = g->module->axis[rows].name, *const j = g->module->axis[along].name;
+    text_add(out, "u with u[%s] = ", t);
+    reference(g, &v->operand[SOLVE_RATE], out);
+    text_add(out, " * (");
+    reference(g, &v->operand[SOLVE_VALUES], out);
+    text_add(out, " - sum over %s < %s of ", j, t);
+    reference(g, &v->operand[SOLVE_WEIGHTS], out);
+    text_add(out, " * u[%s]", j);
+    if (v->where) text_add(out, " if ");
+    if (v->where) formula(g, NULL, v->where, BINDS_CHOICE, out);
+    text_add(out, ")");
+}
+
 static void formulas(const struct graph *g, struct text *out)
 {
     const struct module *m = g->module;
@@ -200,6 +218,10 @@ static void formulas(const struct graph *g, struct text *out)
         case GRAPH_CONTRACT:
             text_add(out, " = ");
             sum_formula(g, v, out);
+            break;
+        case GRAPH_SOLVE:
+            text_add(out, " = ");
+            solve_formula(g, v, out);
             break;
         }
         text_add(out, "\n");

@@ -126,6 +126,8 @@ bool emit_is_of_key(const struct emitter *x, const struct ref *r);
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* Prints a DOT statement. (product.c) */
 void emit_dot(struct emitter *x, const struct stmt *s);
+/* Prints a SOLVE statement. (solve.c) */
+void emit_solve(struct emitter *x, const struct stmt *s);
 /* Returns the maximum number of lanes of a product whose result is `to`: the constant extent of the last axis of `to`,
    rounded up to whole vectors. If the extent is not constant: the row length of the tile, or INT64_MAX if `to` is no
    tile. Rows of a state can be longer, because they are padded to whole cache lines. (address.c) */

@@ -246,12 +246,22 @@ static void choose_rows(struct emitter *x, const struct stmt *s, const char *fro
     }
 }
 
+/* Returns C for the first index of a loop. A loop that adds the keys of chunks to the caller's state starts after the
+   keys that the state contains. */
+static const char *first_of(struct emitter *x, const struct stmt *s)
+{
+    bool adds = !x->phases && x->l->kept > 0 && x->m->axis[s->axis].source == SIZE_N_K && expr_is_real(s->from, 0);
+    for (int a = 0; a < x->l->arrays && adds; a++)
+        if (x->l->array[a].kept && stmt_touches(s, a)) return "call->summed";
+    return emit_integer(x, s->from);
+}
+
 int emit_tile_loops(struct emitter *x, const struct stmt *s)
 {
     if (x->block[s->axis]) return block_loop(x, s);
     struct arena *arena = x->m->arena;
-    const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a),
-               *from = emit_integer(x, s->from), *end = emit_integer(x, s->to);
+    const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a), *from = first_of(x, s),
+               *end = emit_integer(x, s->to);
     int opened = 0;
     if (s->ranges) {
         range_loop(x, s, name, &opened);

@@ -22,11 +22,19 @@ static bool follows_its_like(const struct stmt *first, const struct stmt *s)
     return false;
 }
 
+/* Returns whether the statement initialises the caller's state, which it may do only before the first key. Functions of
+   phases test this themselves. */
+static bool begins_kept(const struct emitter *x, const struct stmt *s)
+{
+    return !x->phases && s->op == LOOPS_MAP && s->operands == 0 && x->l->array[s->assign[0].to.of].kept &&
+           s->assign[0].fold == FOLD_SET;
+}
+
 /* Prints a MAP, DOT or COPY. If it runs only under a condition (emit_condition), the following statements with the same
    condition are printed in the same block. Returns the last statement printed. */
 static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
 {
-    const char *condition = emit_condition(x, s);
+    const char *condition = begins_kept(x, s) ? "call->p.n_k - call->p.n_q == call->start" : emit_condition(x, s);
     if (condition) {
         emit_line(x, "if (%s) {", condition);
         open_block(x);
@@ -35,6 +43,7 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
         if (s->op == LOOPS_MAP) emit_map(x, s);
         if (s->op == LOOPS_DOT) emit_dot(x, s);
         if (s->op == LOOPS_COPY) emit_copy(x, s);
+        if (s->op == LOOPS_SOLVE) emit_solve(x, s);
         const struct stmt *next = s->next;
         more = condition && next && next->op != LOOPS_FOR && next->op != LOOPS_IF;
         const char *then = more ? emit_condition(x, next) : NULL;
@@ -43,6 +52,11 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
     }
     if (condition) close_block(x);
     return s;
+}
+
+static bool adds_to_kept(const struct emitter *x, const struct stmt *s)
+{
+    return s && s->assigns > 0 && x->l->array[s->assign[0].to.of].kept;
 }
 
 void emit_statements(struct emitter *x, const struct stmt *s)
@@ -96,14 +110,17 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         }
         case LOOPS_IF:
             emit_line(x, "if (%s) {%s", s->where ? emit_integer(x, s->where) : emit_outside(x, s),
-                      s->body && s->body->op == LOOPS_FOR ? "" : " /* the tile is partly outside the mask */");
+                      s->body && s->body->op == LOOPS_FOR ? ""
+                      : adds_to_kept(x, s->body)          ? " /* the chunk is full */"
+                                                          : " /* the tile is partly outside the mask */");
             open_block(x);
             emit_statements(x, s->body);
             close_block(x);
             break;
         case LOOPS_MAP:
         case LOOPS_DOT:
-        case LOOPS_COPY: s = emit_simple(x, s); break;
+        case LOOPS_COPY:
+        case LOOPS_SOLVE: s = emit_simple(x, s); break;
         }
     }
 }

@@ -36,11 +36,12 @@ struct element {
 
 /* Where an expression is used. This decides which names it may use. */
 enum expression_place {
-    EXPRESSION_PAIR = 1,  /* a weight or a logit of a query and a key */
-    EXPRESSION_MASK = 2,  /* a condition on a query and a key */
-    EXPRESSION_ANGLE = 4, /* the angle of a rotation */
-    EXPRESSION_QUERY = 8, /* a logit of a query that has no key */
-    EXPRESSION_DECAY = 16 /* the logarithm of a decay from one position to the next */
+    EXPRESSION_PAIR = 1,      /* a weight or a logit of a query and a key */
+    EXPRESSION_MASK = 2,      /* a condition on a query and a key */
+    EXPRESSION_ANGLE = 4,     /* the angle of a rotation */
+    EXPRESSION_QUERY = 8,     /* a logit of a query that has no key */
+    EXPRESSION_POSITION = 16, /* a number for each position */
+    EXPRESSION_DECAY = 32,    /* the logarithm of a decay from one position to the next */
 };
 
 enum expression_name {

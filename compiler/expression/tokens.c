@@ -212,6 +212,7 @@ static void report_misplaced(struct expression_reader *r, size_t at, const char 
                          : r->place == EXPRESSION_PAIR  ? "a weight or logit"
                          : r->place == EXPRESSION_QUERY ? "a logit without a key"
                          : r->place == EXPRESSION_DECAY ? "the logarithm of a decay"
+                         : r->place == EXPRESSION_POSITION ? "a number for each position"
                                                         : "the angle of a rotation",
                          word);
     note_names(r, at);

@@ -102,7 +102,8 @@ void manual_names(struct text *markdown)
                   {EXPRESSION_MASK, "`expr`"},
                   {EXPRESSION_ANGLE, "`angle`"},
                   {EXPRESSION_QUERY, "`sink`"},
-                  {EXPRESSION_DECAY, "`log`"}};
+                  {EXPRESSION_DECAY, "`log`"},
+                  {EXPRESSION_POSITION, "`rate`"}};
     enum { PLACES = sizeof places / sizeof *places };
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
         const enum expression_name name = (enum expression_name)n;

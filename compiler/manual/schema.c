@@ -203,6 +203,7 @@ static json_t *value(const struct key_row *row)
         return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "[^ \\t\\r\\n]", "maxLength", 4096);
     case ROW_EXPRESSION_OF_QUERY:
     case ROW_EXPRESSION_OF_DECAY:
+    case ROW_EXPRESSION_OF_POSITION:
         return json_pack("{s:[s, s], s:s, s:i}", "type", "number", "string", "pattern", "[^ \\t\\r\\n]", "maxLength",
                          4096);
     case ROW_CHOICE:

@@ -212,6 +212,40 @@ static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *fo
     l->slot = 0;
 }
 
+/* ---- states that a solution corrects: one loop over chunks, without windows and slots (pass/lower/solve.c) ---- */
+
+/* Returns the loop over keys in the list s, or NULL. */
+static struct stmt *loop_along(struct stmt *s, int axis)
+{
+    struct stmt *found = NULL;
+    for (; s && !found; s = s->next) found = s->op == LOOPS_FOR && s->axis == axis ? s : loop_along(s->body, axis);
+    return found;
+}
+
+/* Keeps the states, and adds only full chunks to them. */
+static void expose_corrected(struct compilation *c, int stream)
+{
+    enum { LINE = 64 };
+    struct loops *const l = c->loops;
+    struct module *const m = l->module;
+    struct stmt *const chunks = loop_along(l->body, stream), **adds = &chunks->body;
+    while (*adds && (*adds)->op == LOOPS_FOR) adds = &(*adds)->next;
+    for (const struct stmt *s = *adds; s; s = s->next) {
+        struct array *const state = &l->array[s->assign[0].to.of];
+        if (state->kept) continue;
+        state->shared = state->kept = true;
+        state->offset = l->kept;
+        l->kept += padded_tile(state, LINE / dtype_bytes(state->dtype));
+    }
+    struct stmt *const full = stmt_new(l, LOOPS_IF);
+    full->where = expr_make(m, EXPR_LE, expr_int(m, chunks->step),
+                            expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_HI, stream), expr_leaf(m, EXPR_LO, stream), NULL),
+                            NULL);
+    full->body = *adds;
+    *adds = full;
+    c->state.chunk = chunks->step;
+}
+
 void pass_expose_state(struct compilation *c)
 {
     if (!program_keeps_state(&c->program)) return;
@@ -220,6 +254,10 @@ void pass_expose_state(struct compilation *c)
     struct module *const m = l->module;
     struct roles roles;
     roles_of(c->graph, 0, &roles);
+    if (graph_find_solve(c->graph) >= 0) {
+        if (!program_folds_states(&c->program)) expose_corrected(c, roles.stream);
+        return;
+    }
     struct stmt *const window = window_of(l->body), *queries = window ? window->body : NULL;
     while (queries && queries->next) queries = queries->next;
     if (!queries || queries == window->body || !has_loop(queries->body, roles.lane)) return; /* no state is carried */

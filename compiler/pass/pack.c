@@ -21,13 +21,36 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Axes of batches, heads and chunks have a single index inside their loops, so the tile does not have these axes. */
-int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
-                enum packing packing, const struct matrix_unit *unit)
+/* Finds the axes along which r reads its array. They are the array's own, except that an array of keys can be read
+   along a second axis of keys. */
+static void axes_read(const struct loops *l, const struct ref *r, int *axes)
 {
+    const struct array *const a = &l->array[r->of];
+    for (int k = 0; k < a->rank; k++) {
+        const int axis = ref_axis(r, k), own = a->axes[k];
+        const bool other = axis >= 0 && axis != own && axis_is_sequence(&l->module->axis[own]);
+        axes[k] = other ? axis : own;
+    }
+}
+
+static bool same_axes(const struct loops *l, const struct ref *a, const struct ref *b)
+{
+    int of_a[MAX_RANK], of_b[MAX_RANK];
+    axes_read(l, a, of_a);
+    axes_read(l, b, of_b);
+    return memcmp(of_a, of_b, (size_t)l->array[a->of].rank * sizeof *of_a) == 0;
+}
+
+/* Axes of batches, heads and chunks have a single index inside their loops, so the tile does not have these axes. */
+static int packed_along(struct loops *l, struct stmt **loops, int depth, const struct ref *r, int lane,
+                        int64_t lane_extent, enum packing packing, const struct matrix_unit *unit)
+{
+    const int from = r->of;
     const bool numbers = packing == PACK_NUMBERS, paired = packing == PACK_PAIRS || packing == PACK_MATRIX_PAIRS,
                matrix = packing == PACK_MATRIX_PAIRS || packing == PACK_MATRIX_ROWS;
     const struct array *a = &l->array[from];
+    int axes[MAX_RANK];
+    axes_read(l, r, axes);
     struct array tile = {.kind = ARRAY_TILE,
                          .dtype = numbers  ? dtype_of_sums(a->dtype)
                                   : matrix ? DTYPE_BF16
@@ -39,28 +62,28 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     for (int pass = 0; pass < 2; pass++) /* the second pass adds the lanes, as the last axis */
         for (int k = 0; k < a->rank; k++) {
             bool fixed = false;
-            int64_t extent = l->module->axis[a->axes[k]].extent;
+            int64_t extent = l->module->axis[axes[k]].extent;
             for (int f = 0; f < depth; f++)
-                if (loops[f]->axis == a->axes[k] && l->module->axis[a->axes[k]].source != SIZE_ROWS) {
-                    fixed = !axis_is_sequence(&l->module->axis[a->axes[k]]);
+                if (loops[f]->axis == axes[k] && l->module->axis[axes[k]].source != SIZE_ROWS) {
+                    fixed = !axis_is_sequence(&l->module->axis[axes[k]]);
                     extent = loops[f]->step;
                 }
-            if (fixed || (a->axes[k] == lane) != (pass == 1)) continue;
-            tile.axes[tile.rank] = a->axes[k];
-            tile.extent[tile.rank++] = a->axes[k] == lane ? lane_extent : extent;
+            if (fixed || (axes[k] == lane) != (pass == 1)) continue;
+            tile.axes[tile.rank] = axes[k];
+            tile.extent[tile.rank++] = axes[k] == lane ? lane_extent : extent;
         }
     /* the innermost loop that is parallel or runs over an axis of the array; each thread has its own tile */
     int outer = 0;
     for (int f = 0; f < depth; f++) {
         if (loops[f]->parallel) outer = f;
         for (int k = 0; k < a->rank; k++)
-            if (loops[f]->axis == a->axes[k]) outer = f;
+            if (loops[f]->axis == axes[k]) outer = f;
     }
     struct stmt **at = depth ? &loops[outer]->body : &l->body;
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
         if ((*at)->operand[0].of == from && l->array[(*at)->assign[0].to.of].dtype == tile.dtype &&
             l->array[(*at)->assign[0].to.of].paired == paired && l->array[(*at)->assign[0].to.of].matrix == matrix &&
-            (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane))
+            (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane) && same_axes(l, &(*at)->operand[0], r))
             return (*at)->assign[0].to.of;
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     if (matrix) pad_matrix_operand(&tile, unit);
@@ -69,6 +92,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     for (int k = 0; k < tile.rank; k++) copy->axes[k] = tile.axes[k];
     copy->operands = 1;
     copy->operand[0] = loops_ref(l, from);
+    for (int k = 0; k < a->rank; k++) copy->operand[0].sub[k] = expr_leaf(l->module, EXPR_INDEX, axes[k]);
     copy->assigns = 1;
     copy->assign[0].to = loops_ref(l, made);
     copy->next = *at;
@@ -76,16 +100,24 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     return made;
 }
 
+int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
+                enum packing packing, const struct matrix_unit *unit)
+{
+    const struct ref own = loops_ref(l, from);
+    return packed_along(l, loops, depth, &own, lane, lane_extent, packing, unit);
+}
+
 /* Makes operand *r read a copy of its array. The elements of the copy have the type of sums. */
 static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
 {
     const struct ref old = *r;
-    int tile = packed_tile(l, loops, depth, old.of, lane, lane_extent, PACK_NUMBERS, NULL);
+    int tile = packed_along(l, loops, depth, &old, lane, lane_extent, PACK_NUMBERS, NULL), axes[MAX_RANK];
     const struct array *from = &l->array[old.of], *to = &l->array[tile];
+    axes_read(l, &old, axes);
     *r = (struct ref){.of = tile, .rank = to->rank};
     for (int t = 0; t < to->rank; t++)
         for (int f = 0; f < from->rank; f++)
-            if (from->axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
+            if (axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
 }
 
 /* Makes operand *r of statement s read a transposed copy of its tile. The copy has only the axes that s runs over, with

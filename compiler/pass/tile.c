@@ -186,6 +186,11 @@ void pass_tile(struct compilation *c)
         const bool short_ones = multiplies_stored_keys(c->graph, &roles) && !multiplies_states(c);
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : short_ones ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
+        if (graph_find_solve(c->graph) >= 0) { /* a tile of keys is a chunk, and its keys are also in the lanes */
+            c->tiling.tile_q = (axis->extent + 15) / 16 * 16;
+            c->tiling.tile_k = axis->extent;
+            return;
+        }
     }
     if (multiplies_tiles(c)) {
         const struct matrix_unit *tiles = &c->target->matrix;
@@ -217,9 +222,12 @@ void pass_tile(struct compilation *c)
     bound_tiles(c);
 }
 
+static const char whole_chunks[] = "with 'delta', a tile is a chunk";
+
 /* The sizes that `attnc tune` tries. They include the default sizes of both the quadratic and the linear form. */
 const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 {
+    if (graph_find_solve(x->form->graph) >= 0) return whole_chunks;
     if (x->backward) knob->says = "rows in a tile: queries, or keys where a gradient sums over queries";
     knob_set_values(knob, x->form->tiling.tile_q, 5, (const int64_t[]){16, 32, 64, 128, 256});
     if (x->quadratic) knob_add_value(knob, x->quadratic->tiling.tile_q);
@@ -229,6 +237,7 @@ const char *knob_tile_q(const struct knob_case *x, struct tune_knob *knob)
 
 const char *knob_tile_k(const struct knob_case *x, struct tune_knob *knob)
 {
+    if (graph_find_solve(x->form->graph) >= 0) return whole_chunks;
     if (x->backward) knob->says = "positions that a tile sums over: keys, or queries where the rows are keys";
     knob_set_values(knob, x->form->tiling.tile_k, 6, (const int64_t[]){32, 64, 96, 144, 288, 432});
     if (x->quadratic) knob_add_value(knob, x->quadratic->tiling.tile_k);

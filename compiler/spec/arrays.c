@@ -39,7 +39,7 @@ static const char *const of_kernels[] = {
     "k_batch",       "k_row",     "kv_heads", "length",   "m",       "max",          "members",   "min",
     "n_k",           "n_q",       "out_head", "out_row",  "part",    "pass_segment", "q_batch",   "q_head",
     "q_row",         "r",         "round_up", "rows",     "score",   "in_region",    "segment",   "segment_length",
-    "synchronise",   "task",      "tiles",    "v_batch",  "v_row",   "vector",       "work",      NULL};
+    "synchronise",   "t_key",     "task",      "tiles",    "v_batch",  "v_row",   "vector",       "work",      NULL};
 
 static bool among(const char *name, const char *const *names)
 {

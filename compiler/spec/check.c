@@ -214,6 +214,25 @@ static void check_dropout(struct spec_reader *r)
     }
 }
 
+static void check_delta(struct spec_reader *r)
+{
+    struct yaml *const delta = yaml_get(r->root, "delta"), *const algorithm = yaml_get(r->root, "algorithm"),
+                       *const project = yaml_get(r->root, "project"), *const dropout = yaml_get(r->root, "dropout");
+    if (!delta || delta->wrong || delta->kind == YAML_NULL) return;
+    if (r->spec->algorithm == ALGORITHM_QUADRATIC && algorithm) {
+        spec_error(r, algorithm, "a quadratic form with 'delta' is not compiled yet");
+        spec_place(r, delta, "'delta'");
+    }
+    if (project) {
+        spec_error(r, delta, "'project' removes positions, so it cannot be combined with 'delta'");
+        spec_place(r, project, "'project'");
+    }
+    if (r->spec->dropout > 0 && dropout) {
+        spec_error(r, dropout, "'dropout' with 'delta' is not compiled yet: it has no linear form");
+        spec_place(r, delta, "'delta'");
+    }
+}
+
 void spec_check(struct spec_reader *r, const char *file)
 {
     struct spec *spec = r->spec;
@@ -223,6 +242,7 @@ void spec_check(struct spec_reader *r, const char *file)
     check_similarity(r);
     check_project(r);
     check_dropout(r);
+    check_delta(r);
     if (!spec->description) spec->description = "";
     if (!spec->value_dim) spec->value_dim = spec->head_dim;
     if (!spec->emit) spec->emit = EMIT_FORWARD;

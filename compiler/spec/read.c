@@ -191,17 +191,19 @@ static void report_inside(void *user, size_t offset, enum expression_says says, 
 
 static enum expression_place place_of(enum row_type type)
 {
-    return type == ROW_CONDITION             ? EXPRESSION_MASK
-           : type == ROW_ANGLE               ? EXPRESSION_ANGLE
-           : type == ROW_EXPRESSION_OF_QUERY ? EXPRESSION_QUERY
-           : type == ROW_EXPRESSION_OF_DECAY ? EXPRESSION_DECAY
-                                             : EXPRESSION_PAIR;
+    return type == ROW_CONDITION                ? EXPRESSION_MASK
+           : type == ROW_ANGLE                  ? EXPRESSION_ANGLE
+           : type == ROW_EXPRESSION_OF_QUERY    ? EXPRESSION_QUERY
+           : type == ROW_EXPRESSION_OF_POSITION ? EXPRESSION_POSITION
+           : type == ROW_EXPRESSION_OF_DECAY    ? EXPRESSION_DECAY
+                                                : EXPRESSION_PAIR;
 }
 
 static void read_expression(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
 {
-    const bool number = (row->type == ROW_EXPRESSION_OF_QUERY || row->type == ROW_EXPRESSION_OF_DECAY) &&
-                        (node->kind == YAML_INT || node->kind == YAML_REAL);
+    const bool takes_numbers = row->type == ROW_EXPRESSION_OF_QUERY || row->type == ROW_EXPRESSION_OF_POSITION ||
+                               row->type == ROW_EXPRESSION_OF_DECAY,
+               number = takes_numbers && (node->kind == YAML_INT || node->kind == YAML_REAL);
     if (!number && (node->kind != YAML_WORD || !node->text[strspn(node->text, " \t\r\n")])) {
         mismatch(r, row, node);
         return;
@@ -557,6 +559,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_ANGLE:
     case ROW_EXPRESSION_OF_QUERY:
     case ROW_EXPRESSION_OF_DECAY:
+    case ROW_EXPRESSION_OF_POSITION:
     case ROW_CONDITION: read_expression(r, row, node, into); break;
     case ROW_CHOICE: {
         const struct option_row *option = read_choice(r, row, node, into);
@@ -617,6 +620,14 @@ static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const str
     return false;
 }
 
+/* Returns the key whose value is a map of the group. */
+static const char *key_of_group(enum group group)
+{
+    int i = 0;
+    while (i + 1 < key_row_count && (key_rows[i].type != ROW_GROUP || key_rows[i].of != (int)group)) i++;
+    return key_rows[i].key;
+}
+
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into)
 {
     for (int i = 0; map && i < map->count; i++) {
@@ -638,7 +649,7 @@ void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, 
             if (group == GROUP_SPEC)
                 spec_error(r, owner, "the spec has no '%s'", row->key);
             else
-                spec_error(r, owner, "'%s' needs '%s'", owner->text ? owner->text : "shape", row->key);
+                spec_error(r, owner, "'%s' needs '%s'", owner->text ? owner->text : key_of_group(group), row->key);
         } else if (*row->otherwise && *row->otherwise != '(') {
             struct yaml *node = yaml_plain(r->arena, row->otherwise);
             struct key_row silent = *row;

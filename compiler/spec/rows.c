@@ -97,7 +97,8 @@ void spec_row_domain(const struct key_row *row, struct text *out)
     case ROW_ANGLE:
     case ROW_CONDITION: text_add(out, "an expression, as text"); break;
     case ROW_EXPRESSION_OF_QUERY:
-    case ROW_EXPRESSION_OF_DECAY: text_add(out, "a number, or an expression, as text"); break;
+    case ROW_EXPRESSION_OF_DECAY:
+    case ROW_EXPRESSION_OF_POSITION: text_add(out, "a number, or an expression, as text"); break;
     case ROW_CHOICE:
     case ROW_SWITCH:
     case ROW_SIMILARITY:

@@ -72,6 +72,7 @@ void spec_expressions(const struct spec *spec,
     mask_expressions(spec->mask, visit, user);
     if (spec->sink) visit(user, "sink", spec->sink);
     if (spec->decay) visit(user, "log", spec->decay);
+    if (spec->rate) visit(user, "rate", spec->rate);
 }
 
 bool spec_has_logarithms(const struct spec *spec)

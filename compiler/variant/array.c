@@ -17,7 +17,7 @@ static int axes_of(struct builder *x, const struct user_array *a, int *axes)
             axes[rank++] = x->member;
             break;
         case EXTENT_G: axes[rank++] = x->kv; break;
-        case EXTENT_NQ: axes[rank++] = x->i; break;
+        case EXTENT_NQ: axes[rank++] = x->queries; break;
         case EXTENT_NK: axes[rank++] = x->j; break;
         case EXTENT_D: axes[rank++] = x->d; break;
         case EXTENT_E: axes[rank++] = x->e; break;
@@ -95,6 +95,7 @@ static struct ref reference(struct builder *x, const struct user_array *a, const
         case EXTENT_H:
             if (at[k] != build_head(x)) refuse(x, a, "H", "h");
             n++;
+            if (x->of_keys) r.sub[n] = build_integer(x, 0);
             break;
         case EXTENT_G:
             if (at[k] != build_index_of(x, x->kv)) refuse(x, a, "G", "g");

@@ -88,13 +88,26 @@ const struct expr *build_read(struct builder *x, struct operands *o, struct ref 
 /* The last query has the position of the last key, so the position of a query is its index + (n_k - n_q). */
 const struct expr *build_query_position(struct builder *x)
 {
+    if (x->of_keys) return build_index_of(x, x->i);
     return build_add(x, build_index_of(x, x->i), build_sub(x, build_size_of(x, x->j), build_size_of(x, x->i)));
 }
 
 const struct expr *build_head(struct builder *x)
 {
+    if (x->of_keys) return build_index_of(x, x->kv);
     return build_add(x, build_mul(x, build_index_of(x, x->kv), build_size_of(x, x->member)),
                      build_index_of(x, x->member));
+}
+
+int build_pair(const struct builder *x, int *axes)
+{
+    int rank = 0;
+    axes[rank++] = x->b;
+    axes[rank++] = x->kv;
+    if (!x->of_keys) axes[rank++] = x->member;
+    axes[rank++] = x->i;
+    axes[rank++] = x->j;
+    return rank;
 }
 
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes)

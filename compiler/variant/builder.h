@@ -12,11 +12,15 @@ struct builder {
     struct graph *g;
     struct module *m;
     int b, kv, member, i, j, d, e; /* axes: batch, key/value head, its query heads, query, key, head_dim, value_dim */
-    struct position at;            /* the place in the spec at which errors are reported now */
     int t, decay_of_query, decay_of_key; /* with `decay`: the axis of its positions, and its prefix sums up to a query
                                             and up to a key */
-    bool lost;                     /* build_real has reported an error */
-    int drawn;                     /* the number of `random` masks so far */
+    /* The axis of the queries, and whether the weights under construction are those of two keys. `i` is then a second
+       axis of keys, and there are as many heads as key/value heads, so values have no axis of members. */
+    int queries;
+    bool of_keys;
+    struct position at; /* the place in the spec at which errors are reported now */
+    bool lost;          /* build_real has reported an error */
+    int drawn;          /* the number of `random` masks so far */
 };
 /* Returns the constant `value`. Reports an error if the value would become 0 or infinity in the type of the kernel's
    sums. Only the first such error is reported. */
@@ -46,7 +50,9 @@ const struct expr *build_read(struct builder *x, struct operands *o, struct ref 
 /* Returns the user's expression over the graph's axes, with `s` in place of its variable s. The elements of arrays that
    it reads become operands. build_condition does so for the condition of a mask, and build_angle for the angle of a
    rotation, which have neither; `position` is the position of the row, `pair` the axis of pairs of elements.
-   (expression.c) */
+   build_at_position is for an expression in t, a position. (expression.c) */
+const struct expr *build_at_position(struct builder *x, const struct expression *e, const struct expr *position,
+                                     struct operands *operands);
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
                                     struct operands *operands);
 /* Returns an element of the user's array. at[k] is subscript k over the graph's axes. A subscript beyond an end of its
@@ -55,8 +61,6 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
                                  const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair);
-/* The same for the logarithm of a decay. The elements of arrays that it reads become operands. */
-const struct expr *build_decay_expression(struct builder *x, const struct expression *e, struct operands *operands);
 /* Make a parameter, table or constant axis, or return the existing one of that name. A table of that name with other
    numbers gets a new name. */
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes);
@@ -81,7 +85,9 @@ int build_layernorm(struct builder *x, int v, double eps, const char *affine);
    Layer Normalization). A row of zeros stays zero. If `affine` is not NULL but "NAME", then multiplies by the parameter
    NAME.weight. */
 int build_rmsnorm(struct builder *x, int v, double eps, const char *affine);
-/* Makes the weights, over the axes [b g m i j], from prepared q and k. Returns -1 after an error. (similarity.c) */
+/* Fills in the axes of the weights, [b g m i j], or [b g i j] of two keys. Returns their number. */
+int build_pair(const struct builder *x, int *axes);
+/* Makes the weights from prepared q and k. Returns -1 after an error. (similarity.c) */
 int build_weights(struct builder *x, int q, int k);
 /* Make weights that are inner products of features. build_linear: features of a finite feature map (`linear`).
    build_sketched: sketches of PolySketchFormer. (features.c) */
@@ -104,7 +110,13 @@ bool build_refuses_decay_of_elements(struct builder *x, const char *what);
    axis of the rows. (prepare.c) */
 int build_prepared(struct builder *x, int v, bool query, int sequence);
 
+/* Corrects the values by the delta rule: returns the solution u of `delta`. k is the prepared keys, `given` the keys
+   before that. Returns -1 after an error. (delta.c) */
+int build_corrected(struct builder *x, int given, int k, int v);
+
 /* Returns the mask as a condition on the positions of query and key. NULL: every query sees every key. (mask.c) */
 const struct expr *build_mask(struct builder *x, const struct mask *o);
+/* Returns the spec's mask as a region. NULL: every query sees every key. (mask.c) */
+const struct expr *build_region(struct builder *x);
 
 #endif

@@ -13,7 +13,7 @@ static int build_terms(struct builder *x)
 {
     const int last = x->spec->decay->uses[NAME_d] ? x->d : -1, axes[] = {x->b, x->kv, x->member, x->t, last};
     struct operands operands = {0};
-    const struct expr *log = build_decay_expression(x, x->spec->decay, &operands),
+    const struct expr *log = build_at_position(x, x->spec->decay, build_index_of(x, x->t), &operands),
                       *least = build_real(x, x->m->dtype == DTYPE_F64 ? MIN_LOG_F64 : MIN_LOG);
     return graph_map(x->g, last < 0 ? 4 : 5, axes, operands.count, operands.ref, build_op2(x, EXPR_MAX, log, least));
 }
@@ -70,14 +70,15 @@ int build_decayed(struct builder *x, int w)
 
 int build_inner(struct builder *x, int q, int k)
 {
-    const int pair[] = {x->b, x->kv, x->member, x->i, x->j}, axis = x->g->value[q].axes[x->g->value[q].rank - 1];
+    int pair[5];
+    const int rank = build_pair(x, pair), axis = x->g->value[q].axes[x->g->value[q].rank - 1];
     const struct ref query = graph_ref(x->g, q, NULL), key = graph_ref(x->g, k, NULL);
-    if (!x->spec->decay || !x->spec->decay->uses[NAME_d]) return graph_contract(x->g, 5, pair, query, key, NULL);
+    if (!x->spec->decay || !x->spec->decay->uses[NAME_d]) return graph_contract(x->g, rank, pair, query, key, NULL);
     if (x->m->axis[axis].extent != x->spec->head_dim) {
         diagnostics_error(x->diagnostics, x->spec->decay->first_use[NAME_d].at,
                           "a decay with 'd' needs head_dim = %lld features of a query and a key, but there are %lld",
                           (long long)x->spec->head_dim, (long long)x->m->axis[axis].extent);
-        return graph_contract(x->g, 5, pair, query, key, NULL);
+        return graph_contract(x->g, rank, pair, query, key, NULL);
     }
     struct operands operands = {0};
     const struct expr *const a = build_read(x, &operands, query);

@@ -76,11 +76,10 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
 }
 
 /* The values that replace the leaves of the user's expression: s, the position of the query or of the row that is
-   rotated, the axis of t (pairs of elements, or positions of a decay), and the elements of arrays. s is NULL in masks
-   and angles. */
+   rotated, t, and the elements of arrays. s is NULL in masks and angles. */
 struct leaves {
-    const struct expr *s, *position, *element[MAX_OPERANDS];
-    int t;
+    const struct expr *s, *position, *t, *element[MAX_OPERANDS];
+    bool narrow; /* the value is computed in the type of sums */
 };
 
 static const struct expr *value_of(struct builder *x, enum expression_name name, const struct leaves *leaves)
@@ -93,12 +92,12 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_g: return build_index_of(x, x->kv);
     case NAME_b: return build_index_of(x, x->b);
     case NAME_row: return build_index_of(x, x->i);
-    case NAME_t: return build_index_of(x, leaves->t);
+    case NAME_t: return leaves->t;
     case NAME_d: return build_index_of(x, x->d);
     case NAME_B: return build_size_of(x, x->b);
     case NAME_H: return build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member));
     case NAME_G: return build_size_of(x, x->kv);
-    case NAME_Nq: return build_size_of(x, x->i);
+    case NAME_Nq: return build_size_of(x, x->queries);
     case NAME_Nk: return build_size_of(x, x->j);
     case NAME_D: return build_integer(x, x->spec->head_dim);
     case NAME_E: return build_integer(x, x->spec->value_dim);
@@ -115,8 +114,8 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     case EXPR_INDEX: return value_of(x, (enum expression_name)e->integer, leaves);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
-        return leaves->s ? build_real(x, e->real)
-                         : expr_real(x->m, e->real); /* masks and angles are evaluated in double, which holds it */
+        return leaves->narrow ? build_real(x, e->real)
+                              : expr_real(x->m, e->real); /* masks and angles are evaluated in double, which holds it */
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {
@@ -148,13 +147,14 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
                                     struct operands *operands)
 {
-    struct leaves leaves = {.s = s, .position = build_query_position(x)};
+    struct leaves leaves = {.s = s, .position = build_query_position(x), .narrow = s != NULL};
     return with_elements(x, e, &leaves, operands);
 }
 
-const struct expr *build_decay_expression(struct builder *x, const struct expression *e, struct operands *operands)
+const struct expr *build_at_position(struct builder *x, const struct expression *e, const struct expr *position,
+                                     struct operands *operands)
 {
-    struct leaves leaves = {.s = build_real(x, 0), .t = x->t};
+    struct leaves leaves = {.position = position, .t = position, .narrow = true};
     return with_elements(x, e, &leaves, operands);
 }
 
@@ -165,7 +165,7 @@ const struct expr *build_condition(struct builder *x, const struct expression *e
 
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair)
 {
-    const struct leaves leaves = {.position = position, .t = pair};
+    const struct leaves leaves = {.position = position, .t = build_index_of(x, pair)};
     x->at = e->at;
     return copy(x, e->value, &leaves);
 }

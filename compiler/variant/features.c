@@ -65,6 +65,11 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
         int c = build_axis(x, "c", x->spec->head_dim);
         int w = query ? build_param(x, "features.wq", INITIAL_IDENTITY, 4, (int[]){x->kv, x->member, x->d, c})
                       : build_param(x, "features.wk", INITIAL_IDENTITY, 3, (int[]){x->kv, x->d, c});
+        if (query && x->of_keys) { /* the matrix of the only query head that reads a key/value head */
+            struct ref only = graph_ref(x->g, w, NULL);
+            only.sub[1] = build_integer(x, 0);
+            w = graph_map(x->g, 3, (int[]){x->kv, x->d, c}, 1, &only, a);
+        }
         y = build_contract(x, v, x->d, w, c);
         list[0] = softmax_rows(x, y);
         list[1] = softmax_rows(x, map_of(x, y, build_op1(x, EXPR_NEG, a)));
@@ -98,7 +103,8 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
 int build_linear(struct builder *x, int q, int k)
 {
     const struct similarity *o = &x->spec->similarity;
-    int left[2] = {-1, -1}, right[2] = {-1, -1}, half[2] = {-1, -1}, pair[] = {x->b, x->kv, x->member, x->i, x->j};
+    int left[2] = {-1, -1}, right[2] = {-1, -1}, half[2] = {-1, -1}, pair[5];
+    const int rank = build_pair(x, pair);
     int lists = features(x, q, true, left, &half[0]);
     if ((lists > 1 || o->features == FEATURE_TAYLOR1) &&
         build_refuses_decay_of_elements(x, "these features are of several parts"))
@@ -119,7 +125,7 @@ int build_linear(struct builder *x, int q, int k)
         }
     if (o->features == FEATURE_FAVOR_POSITIVE || o->features == FEATURE_FAVOR_TRIG)
         w = build_mul(x, w, build_real(x, 1 / (double)o->count));
-    return graph_map(x->g, 5, pair, count, refs, w);
+    return graph_map(x->g, rank, pair, count, refs, w);
 }
 
 /* ---- sketches ---- */
@@ -179,15 +185,16 @@ static int sketch(struct builder *x, int v, int64_t degree, const char *path)
 int build_sketched(struct builder *x, int q, int k)
 {
     const struct similarity *o = &x->spec->similarity;
-    int pair[] = {x->b, x->kv, x->member, x->i, x->j};
+    int pair[5];
+    const int rank = build_pair(x, pair);
     if (build_refuses_decay_of_elements(x, "a sketch mixes them")) return -1;
     int left = sketch(x, q, o->degree / 2, "sketch"), right = sketch(x, k, o->degree / 2, "sketch");
     struct ref refs[2] = {graph_ref(x->g, build_inner(x, left, right), NULL)};
     const struct expr *w = expr_power(x->m, build_operand(x, 0), 2);
-    if (!o->local_exact) return graph_map(x->g, 5, pair, 1, refs, w);
+    if (!o->local_exact) return graph_map(x->g, rank, pair, 1, refs, w);
     refs[1] = graph_ref(x->g, build_inner(x, q, k), NULL);
     const struct expr *i = build_block_number(x, build_query_position(x), x->spec->block),
                       *j = build_block_number(x, build_index_of(x, x->j), x->spec->block);
-    return graph_map(x->g, 5, pair, 2, refs,
+    return graph_map(x->g, rank, pair, 2, refs,
                      build_choose(x, build_op2(x, EXPR_EQ, i, j), expr_power(x->m, build_operand(x, 1), o->degree), w));
 }

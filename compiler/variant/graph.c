@@ -74,6 +74,7 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
     x->kv = module_axis(m, "g", SIZE_KV_HEADS, 0);
     x->member = module_axis(m, "m", SIZE_MEMBERS, 0);
     x->i = module_axis(m, "i", SIZE_N_Q, 0);
+    x->queries = x->i;
     x->j = module_axis(m, "j", SIZE_N_K, 0);
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
@@ -89,6 +90,7 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     int q = graph_input(x->g, "q", 5, (int[]){x->b, x->kv, x->member, x->i, x->d});
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
+    const int given = k;
     if (spec->values_are_keys && !prepared) /* a state stores prepared keys and, separately, values */
         x->g->value[v].within = (struct within){"k", x->d};
     if (!prepared)
@@ -100,13 +102,15 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
         v = project(x, v, "project.f", x->e);
         x->j = module_find_axis(x->m, "s"); /* from here on, the weighted sums are the keys */
     }
+    if (spec->rate && spec->decay)
+        diagnostics_error(d, spec->delta_at, "'delta' with 'decay' is not compiled yet");
     build_decay_sums(x);
+    if (spec->rate && diagnostics_errors(d) == errors) v = build_corrected(x, given, k, v);
+    if (v < 0 || diagnostics_errors(d) > errors) return NULL;
     int w = build_weights(x, q, k);
     if (w >= 0) w = build_decayed(x, w);
-    const struct expr *region = build_mask(x, spec->mask);
+    const struct expr *const region = build_region(x);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;
-    if (region && region->op == EXPR_INT)
-        region = region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));
 
     int row[] = {x->b, x->kv, x->member, x->i}, result[] = {x->b, x->kv, x->member, x->i, x->e};
     int total = graph_reduce(x->g, FOLD_SUM, 0, 4, row, graph_ref(x->g, w, NULL), region);

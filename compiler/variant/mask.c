@@ -109,7 +109,7 @@ static const struct expr *listed_blocks(struct builder *x, const struct mask *o)
         diagnostics_error(x->diagnostics, o->at, "there are more than %d 'random' and 'blocks' masks", MAX_DRAWN);
     const struct expr *const size = build_integer(x, o->block),
                              *const lists_of_head = build_divide(
-                                 x, build_add(x, build_size_of(x, x->i), build_integer(x, o->block - 1)), size),
+                                 x, build_add(x, build_size_of(x, x->queries), build_integer(x, o->block - 1)), size),
                              *const heads = build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member)),
                              *const head = build_add(x, build_mul(x, build_index_of(x, x->b), heads), build_head(x));
     return expr_drawn(x->m, build_block_number(x, build_index_of(x, x->i), o->block),
@@ -158,4 +158,11 @@ const struct expr *build_mask(struct builder *x, const struct mask *o)
         return result ? build_op1(x, EXPR_NOT, result) : build_integer(x, 0);
     }
     return NULL;
+}
+
+const struct expr *build_region(struct builder *x)
+{
+    const struct expr *const region = build_mask(x, x->spec->mask);
+    if (!region || region->op != EXPR_INT) return region;
+    return region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));
 }

@@ -38,6 +38,7 @@ static const struct expr *logit(struct builder *x, const struct expr *s, struct 
         break;
     }
     case BIAS_DENSE: {
+        if (x->of_keys) diagnostics_error(x->diagnostics, o->at, "'delta' with 'bias: dense' is not compiled yet");
         int bias = build_param(x, "bias", INITIAL_ZEROS, 4, (int[]){x->kv, x->member, x->i, x->j});
         l = build_add(x, l, build_read(x, operands, graph_ref(x->g, bias, NULL)));
         break;
@@ -51,7 +52,7 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
     const struct similarity *o = &x->spec->similarity;
     int array = -1;
     if (!o->coefficients) {
-        int c = module_axis(x->m, "a", SIZE_CONSTANT, o->degree + 1);
+        int c = build_axis(x, "a", o->degree + 1);
         array = build_param(x, "coefficients", INITIAL_EXPONENTIAL, 1, &c);
     }
     const struct expr *sum = NULL; /* Horner's scheme */
@@ -72,29 +73,31 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
 /* Makes <v, tanh(q Wq + k Wk)> for each pair of a query and a key. */
 static int additive(struct builder *x, int q, int k)
 {
-    int a = build_axis(x, "a", x->spec->similarity.hidden), pair[] = {x->b, x->kv, x->member, x->i, x->j, a};
+    int a = build_axis(x, "a", x->spec->similarity.hidden), pair[6];
+    const int rank = build_pair(x, pair);
+    pair[rank] = a;
     int wq = build_param(x, "compatibility.wq", INITIAL_NORMAL, 2, (int[]){x->d, a}),
         wk = build_param(x, "compatibility.wk", INITIAL_NORMAL, 2, (int[]){x->d, a});
     int v = build_param(x, "compatibility.v", INITIAL_NORMAL, 1, &a);
     int left = build_contract(x, q, x->d, wq, a), right = build_contract(x, k, x->d, wk, a);
     struct ref refs[3] = {graph_ref(x->g, left, NULL), graph_ref(x->g, right, NULL), graph_ref(x->g, v, NULL)};
     const struct expr *hidden = build_op1(x, EXPR_TANH, build_add(x, build_operand(x, 0), build_operand(x, 1)));
-    return build_row_sum(x, graph_map(x->g, 6, pair, 3, refs, build_mul(x, hidden, build_operand(x, 2))));
+    return build_row_sum(x, graph_map(x->g, rank + 1, pair, 3, refs, build_mul(x, hidden, build_operand(x, 2))));
 }
 
 int build_weights(struct builder *x, int q, int k)
 {
     const struct similarity *o = &x->spec->similarity;
     x->at = o->at;
-    int pair[] = {x->b, x->kv, x->member, x->i, x->j};
+    int pair[5];
+    const int rank = build_pair(x, pair);
     struct ref left = graph_ref(x->g, q, NULL), right = graph_ref(x->g, k, NULL);
     switch (o->kind) {
     case SIMILARITY_SOFTMAX:
         if (o->compatibility == COMPATIBILITY_MULTIPLICATIVE) {
-            int c = module_axis(x->m, "c", SIZE_CONSTANT, x->spec->head_dim);
+            int c = build_axis(x, "c", x->spec->head_dim);
             int w = build_param(x, "compatibility.w", INITIAL_IDENTITY, 2, (int[]){x->d, c});
-            int turned = graph_contract(x->g, 5, (int[]){x->b, x->kv, x->member, x->i, c}, left,
-                                        graph_ref(x->g, w, NULL), NULL);
+            int turned = build_contract(x, q, x->d, w, c);
             left = graph_ref(x->g, turned, NULL);
             right.sub[right.rank - 1] = build_index_of(x, c);
         }
@@ -117,7 +120,7 @@ int build_weights(struct builder *x, int q, int k)
                matrix = softmax && o->compatibility == COMPATIBILITY_MULTIPLICATIVE;
     if ((hidden || matrix) && build_refuses_decay_of_elements(x, "this compatibility has none")) return -1;
     int s = hidden   ? additive(x, q, k)
-            : matrix ? graph_contract(x->g, 5, pair, left, right, NULL)
+            : matrix ? graph_contract(x->g, rank, pair, left, right, NULL)
                      : build_inner(x, q, k);
     struct operands operands = {0};
     const struct expr *w = build_read(x, &operands, graph_ref(x->g, s, NULL));
@@ -131,5 +134,5 @@ int build_weights(struct builder *x, int q, int k)
                        o->degree);
     else
         w = polynomial_square(x, w, &operands);
-    return graph_map(x->g, 5, pair, operands.count, operands.ref, w);
+    return graph_map(x->g, rank, pair, operands.count, operands.ref, w);
 }

@@ -121,6 +121,14 @@ void view_value(const struct graph *g, const struct value *v, struct text *out)
         }
         break;
     }
+    case GRAPH_SOLVE:
+        text_add(out, "solution of 1/");
+        print_ref(g, &v->operand[SOLVE_RATE], out);
+        text_add(out, " + ");
+        print_ref(g, &v->operand[SOLVE_WEIGHTS], out);
+        text_add(out, " below the diagonal, for ");
+        print_ref(g, &v->operand[SOLVE_VALUES], out);
+        break;
     }
 }
 

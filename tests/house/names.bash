@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 names='softmax|polynomial|polynomial_square|polysketch|polysketchformer|performer|favor|favor_[a-z]+|hedgehog'
-names+='|bigbird|longformer|linformer|taylor1?|elu_plus(_one)?|luong|bahdanau|alibi|retention|retnet'
+names+='|bigbird|longformer|linformer|taylor1?|elu_plus(_one)?|luong|bahdanau|alibi|retention|retnet|delta_?net'
 passed=0 failed=0
 for file in $(find compiler/{schedule,analysis,cost,pass,emit} -name '*.c' | LC_ALL=C sort); do
     # An underscore ends a word here, so that softmax_rows counts as softmax.

@@ -242,6 +242,30 @@ def decay(spec):
     spec['emit'] = [x for x in spec.get('emit', ['forward']) if x != 'decode']
 
 
+RATES = ['0.3 / D', '(t % 5 + h) * 0.1 / (H + D)', '0.2 / (D + exp(-{a}))', 'fabs(tanh({a})) / D']
+CORRECTED = ['identity', {'relu': {'eps': 0.01}}, 'elu_plus_one', 'squared_relu', 'taylor1', 'hedgehog']
+
+
+def delta(rng, spec):
+    """Corrects values by the delta rule. Keys are of length 1 and rates small, so that the values stay finite."""
+    for key in 'dropout', 'seed', 'project', 'algorithm': spec.pop(key, None)
+    if rng.random() < 0.8: spec['similarity'] = rng.choice(
+        [{'linear': {'features': feature}} for feature in CORRECTED] +
+        [{'polynomial': {'degree': 2}}, {'custom': {'weight': 's * exp(-0.2 * (i - j))'}},
+         {'custom': {'weight': '(s + 0.5) * (1 + j % 3) * (1 + i % 2)'}},
+         {'polysketch': {'degree': 4, 'sketch': 4} | some(rng, 0.5, local=lambda: 'exact')}])
+    if 'exact' in str(spec['similarity']): spec['block'] = rng.choice([1, 7, 16, 20, 50])
+    spec['prepare'] = [*spec.get('prepare', []), 'l2norm']
+    if rng.random() < 0.9: spec['mask'] = 'causal'
+    element = rng.choice(['beta', 'beta[h]', 'beta[b][h][t]', 'beta[t]'])
+    shape = [x for x, at in (('B', '[b]'), ('H', '[h]'), ('Nk', '[t]')) if at in element]
+    rate = rng.choice(RATES)
+    if '{a}' in rate:
+        if 'decode' in spec.get('emit', []) and 'Nk' in shape: element, shape = 'beta[h]', ['H']
+        spec['arrays'] = spec.get('arrays', {}) | {'beta': {'shape': shape}}
+    spec['delta'] = {'rate': rate.replace('{a}', element)}
+
+
 def draw_spec(rng, numbers):
     head, project = size(rng), rng.random() < 0.1
     spec = {'name': name_of(rng)} | some(rng, 0.1, description=lambda: rng.choice(DESCRIPTIONS))
@@ -272,6 +296,7 @@ def draw_spec(rng, numbers):
         options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only their signs, which have no gradient
     if rng.random() < 0.3: arrays(rng, spec)
     if not project and rng.random() < 0.2: given(rng, spec)
+    if rng.random() < 0.08: delta(rng, spec)
     if rng.random() < 0.3: spec['schedule'] = knobs(rng)
     elif rng.random() < 0.15:
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
@@ -284,11 +309,12 @@ def draw(seed, number, numbers):
     rng = random.Random('%d %d %d' % (seed, number, numbers))
     spec, length = draw_spec(rng, numbers), lambda: rng.choice([size(rng), rng.randrange(1, 71), rng.randrange(1, 200)])
     kv_heads, n_k = rng.choice([1, 1, 2, 3]), length()
+    members = 1 if 'delta' in spec else rng.choice([1, 1, 2, 3])
     drawn = {'spec': spec, 'targets': rng.sample(targets_of(), rng.choice([1, 1, 1, 2])) if rng.random() < 0.85 else [],
              'standalone': rng.random() < 0.1,
              'optimize': '-fsyntax-only' if numbers
              else rng.choices(['-fsyntax-only', '-O0', '-O2'], [0.88, 0.1, 0.02])[0],
-             'heads': kv_heads * rng.choice([1, 1, 2, 3]), 'kv_heads': kv_heads,
+             'heads': kv_heads * members, 'kv_heads': kv_heads,
              'n_q': n_k if rng.random() < 0.6 else length(),
              'n_k': n_k, 'batch': rng.choice([1, 2, 3]), 'threads': rng.randrange(1, 5), 'seed': number,
              'ids': rng.choice(['sorted', 'rising', 'many'])}

@@ -88,6 +88,10 @@ LINEAR = {
     'performer': {'similarity': {'linear': {'features': {'favor_positive': {'count': 128, 'orthogonal': True}}}}},
     'retention': {'prepare': ['rope', {'scale': {'by': 0.125}}], 'normalize': 'none',
                   'similarity': {'custom': {'weight': 's * pow(1 - pow(2, -5 - h), i - j)'}}},
+    'delta': {'prepare': ['l2norm'], 'normalize': 'none', 'similarity': {'linear': {'features': 'identity'}},
+              'delta': {'rate': '0.4 + 0.05 * (t % 7 + h)'}},
+    'delta-sketch': {'prepare': ['l2norm'], 'normalize': 'none', 'similarity': {'polysketch': SKETCH},
+                     'delta': {'rate': '0.002'}},
     'sketch': {'prepare': ['layernorm'], 'similarity': {'polysketch': SKETCH}},
     'sketch-local': {'prepare': ['layernorm'], 'similarity': {'polysketch': SKETCH | {'local': 'exact'}}, 'block': 64},
     'learned': {'prepare': ['layernorm'], 'similarity': {'polysketch': SKETCH | {'map': 'learned'}}},
@@ -100,7 +104,7 @@ for degree, local in (2, {}), (8, {'local': 'exact'}), (16, {}), (16, {'local': 
         'prepare': ['layernorm'], 'block': 64, 'similarity': {'polysketch': SKETCH | {'degree': degree} | local}}
 LINEAR['learned-odd'] = {'prepare': ['layernorm'], 'shape': {'head_dim': 40, 'value_dim': 72},
                            'similarity': {'polysketch': {'degree': 4, 'sketch': 20, 'map': 'learned'}}}
-CHUNKS = {'elu': 32, 'elu-odd': 32, 'hedgehog': 32, 'retention': 32, 'performer': 16, 'sketch': 256, 'learned': 256}
+CHUNKS = {'elu': 32, 'elu-odd': 32, 'hedgehog': 32, 'retention': 32, 'delta': 32, 'performer': 16, 'sketch': 256, 'learned': 256}
 LENGTHS = [(n, n, 2, 1, 1) for n in map(int, os.environ.get('ATTN_LENGTHS', '').split())]
 # (n_q, n_k, heads, kv_heads, batch)
 SHAPES = [(1, 70, 65, 1, 1), (17, 17, 2, 2, 1), (31, 33, 2, 1, 2), (33, 127, 2, 2, 1), (129, 129, 4, 2, 1),
@@ -181,6 +185,7 @@ def linear(folder, suite, name, seed):
               (33, 2 * b + 1, 2, 2, 1), (1, 1, 1, 1, 1), (1, b + 1, 2, 1, 1)]
     shapes += [(2 * b + 3, 2 * b + 3, 2, 1, 1)] * (b < 256)
     for n, (n_q, n_k, heads, kv_heads, batch) in enumerate(LENGTHS or shapes):
+        if 'delta' in spec: kv_heads = heads
         answer = draw(spec, '%s/in%d' % (folder, n), (heads, kv_heads, n_q, n_k, batch), seed + n)
         P = definitions.read_dir('%s/in%d' % (folder, n))
         q, k, v = (P.pop(x) for x in 'qkv')

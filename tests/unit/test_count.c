@@ -31,6 +31,7 @@ static bool make(struct made *m, const char *text, bool linear)
     m->c = (struct compilation){.spec = spec, .target = &target, .diagnostics = d, .program.linear = linear};
     m->c.source = build_graph(m->arena, spec, d);
     m->c.graph = build_graph(m->arena, spec, d);
+    if (!linear && m->c.graph && graph_find_solve(m->c.graph) >= 0) return false;
     bool good = m->c.graph && passes_run(&m->c, NULL, NULL);
     CU_ASSERT_TRUE_FATAL(good && diagnostics_errors(d) == 0);
     return !linear || m->c.separated.features > 0;

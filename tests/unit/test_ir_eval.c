@@ -33,6 +33,8 @@ static void near(double got, double wanted)
     if (!equal) printf("wanted %.17g, got %.17g\n", wanted, got);
 }
 
+#define KEYS "axis j n_k\naxis t n_k\naxis d 2\naxis e 2\n"
+
 static void says(const char *got, const char *wanted)
 {
     bool same = got && strstr(got, wanted);
@@ -332,6 +334,35 @@ static void extremes_keep_nan(void)
 }
 
 /* Random numbers are the words of attn_philox, and no expression of them is folded to a constant. */
+/* A system of three equations, with and without a region that leaves out one term, in the graph and in the loops. */
+static void triangular_systems_are_solved(void)
+{
+    struct arena *arena = arena_new();
+    const struct problem_size three = {1, 1, 1, 1, 3};
+    double k[6] = {1, 2, 3, -1, 0.5, 4}, v[6] = {1, 10, 2, 20, 3, 30}, rate[3] = {0.5, 2, -1}, out[6];
+    struct tensor in[] = {{"k", k}, {"v", v}, {"x", rate}};
+    const char *const graph = "graph x f32\n" KEYS "%%0 = input k [j d]\n%%1 = input v [j e]\n%%2 = input x [j]\n"
+                              "%%3 = contract [t j] %%0[t, d] %%0\n%%4 = solve [j e] %%3 %%1 %%2%s\noutput %%4\n";
+    for (int region = 0; region < 2; region++) {
+        struct graph *g = graph_of(arena, arena_printf(arena, graph, region ? " where lt(0, j)" : ""));
+        CU_ASSERT_PTR_NULL(graph_eval(g, &three, in, 3, out));
+        for (int e = 0; e < 2; e++) {
+            const double first = 0.5 * v[e], second = 2 * (v[2 + e] - (region ? 0 : 1 * first)),
+                         third = -(v[4 + e] - (region ? 0 : 8.5 * first) - -2.5 * second);
+            near(out[e], first), near(out[2 + e], second), near(out[4 + e], third);
+        }
+    }
+    struct loops *l = loops_of(
+        arena, "loops x f32\n" KEYS "array k input f32 [j d]\narray v input f32 [j e]\narray x input f32 [j]\narray w "
+               "tile f32 [j:4 t:4]\narray r tile f32 [j:4]\narray y tile f32 [t:4 e:2]\narray u tile f32 [j:4 e:2]\n"
+               "array out output f32 [j e]\nfor j from 0 to size(j) step 4 {\nfor t from lo(j) to hi(j) step 4 {\n"
+               "dot [j t] over d set %w = %k * %k[t, d]\nmap [j] { set %r = %x }\nmap [t e] { set %y = %v[t, e] }\n"
+               "solve [t e] over j %u = %w %y %r\n}\ncopy [j e] %out = %u\n}\n");
+    CU_ASSERT_PTR_NULL(loops_eval(l, &three, in, 3, out));
+    near(out[0], 0.5), near(out[2], 2 * (2 - 0.5)), near(out[4], -(3 - 8.5 * 0.5 + 2.5 * 3));
+    arena_free(arena);
+}
+
 static void random_numbers(void)
 {
     struct arena *arena = arena_new();
@@ -429,6 +460,7 @@ int main(void)
         {"tiled softmax is the graph", tiled_softmax_is_the_graph},
         {"products have regions", products_have_regions},
         {"extremes keep NaN", extremes_keep_nan},
+        {"triangular systems are solved", triangular_systems_are_solved},
         {"random numbers", random_numbers},
         {"tiling bugs are found", tiling_bugs_are_found},
         {"tiles forget", tiles_forget},

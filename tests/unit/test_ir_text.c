@@ -271,7 +271,8 @@ static void loops_errors_have_positions(void)
         {"loops x f32\naxis i n_q\narray q input f32 [i]\narray q input f32 [i]\n",
          "test:4:7: error: there is an array of that name already"},
         {"loops x f32\naxis i n_q\narray t tile f32 [i]\n", "test:3:20: error: expected ':', not ']'"},
-        {"loops x f32\naxis i n_q\nwhile i {\n", "test:3:1: error: expected a statement: for, if, map, dot or copy"},
+        {"loops x f32\naxis i n_q\nwhile i {\n",
+         "test:3:1: error: expected a statement: for, if, map, dot, copy or solve"},
         {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 0 {\n",
          "test:3:30: error: the number must be at least 1"},
         {"loops x f32\naxis i n_q\nfor i from 0 to size(i) step 4 in [0 2) {\n",
@@ -360,6 +361,16 @@ static void graph_verifier_complains(void)
          "%1 (reduce): 'keep' needs a sum that starts from 0"},
         {"%0 = input k [j d]\n%1 = reduce sum 0 [c d] %0 where lt(j, mul(c, 4)) keep mul(i, 0.5)\noutput %1",
          "%1 (reduce): in 'keep': axis 'i' cannot be used here"},
+        {"%0 = input k [j d]\n%1 = input x [j]\n%2 = contract [j] %0 %0\n%3 = solve [j d] %2 %0 %1\noutput %3",
+         "%3 (solve): its weights need the sequence of the result and one more axis of the same length"},
+        {"%0 = input k [j d]\n%1 = input x [j]\n%2 = contract [t j] %0[t, d] %0\n%3 = solve [j] %2 %0 %1\noutput %3",
+         "%3 (solve): an operand has an axis that the result lacks"},
+        {"%0 = input k [j d]\n%1 = input x [j]\n%2 = contract [t j] %0[t, d] %0\n%3 = solve [j d] %2 %0 %1 where "
+         "lt(i, j)\noutput %3",
+         "%3 (solve): in its region: axis 'i' cannot be used here"},
+        {"%0 = input k [j d]\n%1 = input x [j]\n%2 = contract [t j] %0[t, d] %0\n%3 = solve [j d] %2 %0 %1 features "
+         "%0\noutput %3",
+         "%3 (solve): its features must be along the rows of the weights"},
         {"%0 = input q [i d]\n%1 = map [i] lo(i)\noutput %1", "%1 (map): lo(i) stands where there are no ranges"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
@@ -367,7 +378,8 @@ static void graph_verifier_complains(void)
         char *said = NULL;
         struct graph *g = parse_graph(
             arena,
-            arena_printf(arena, "graph x f32\naxis i n_q\naxis j n_k\naxis d 4\naxis w 8\naxis c chunks 4\n%s\n",
+            arena_printf(arena,
+                         "graph x f32\naxis i n_q\naxis j n_k\naxis d 4\naxis w 8\naxis c chunks 4\naxis t n_k\n%s\n",
                          rows[k].text),
             &said);
         same_text(said, "");

@@ -480,6 +480,32 @@ static void products(void)
 }
 
 /* A product that computes fewer lanes than the register block has the same bits in these lanes as the whole product. */
+/* solve_T for systems of every length up to a few register blocks, against the recurrence. */
+static void solutions(void)
+{
+    enum { MOST = 13, WIDE_LANES = 6 * LANES };
+    static REAL w[MOST * MOST], rate[MOST], x[MOST * WIDE_LANES], u[MOST * WIDE_LANES];
+    for (int64_t rows = 1; rows <= MOST; rows++)
+        for (int64_t lanes = LANES; lanes <= WIDE_LANES; lanes += LANES) {
+            for (int n = 0; n < MOST * MOST; n++) w[n] = (REAL)drawn();
+            for (int n = 0; n < MOST; n++) rate[n] = (REAL)drawn();
+            for (int n = 0; n < MOST * WIDE_LANES; n++) x[n] = (REAL)drawn(), u[n] = 7;
+            solve_T(lanes, rows, w, 1, MOST, rate, 1, x, WIDE_LANES, u, WIDE_LANES);
+            double most = 0;
+            for (int64_t l = 0; l < lanes; l++) {
+                double exact[MOST];
+                for (int64_t t = 0; t < rows; t++) {
+                    double sum = (double)x[t * WIDE_LANES + l];
+                    for (int64_t j = 0; j < t; j++) sum -= (double)w[t + j * MOST] * exact[j];
+                    exact[t] = (double)rate[t] * sum;
+                    most = fmax(most, fabs((double)u[t * WIDE_LANES + l] - exact[t]) / (1 + fabs(exact[t])));
+                }
+            }
+            CU_ASSERT(most < (F64 ? 1e-12 : 1e-4));
+            for (int64_t n = rows * WIDE_LANES; n < MOST * WIDE_LANES; n++) CU_ASSERT(u[n] == 7);
+        }
+}
+
 static void narrow_products(void)
 {
     enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 500, WIDTH = 2 * VECTORS * LANES };
@@ -675,6 +701,7 @@ int main(void)
                                              {"vector/transposition", transposition},
                                              {"vector/sums", sums},
                                              {"vector/products", products},
+                                             {"vector/solutions", solutions},
                                              {"vector/narrow_products", narrow_products},
                                              {"vector/along", along},
                                              {"vector/unseen", unseen}};

@@ -280,6 +280,10 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
 static bool fit_sizes(const struct checking *c)
 {
     const int64_t most = c->p->spec->max_length;
+    for (int n = 0; n < c->sizes && c->p->spec->rate; n++) { /* 'delta' takes only as many heads as key/value heads */
+        c->size[n].kv_heads *= c->size[n].members;
+        c->size[n].members = 1;
+    }
     for (int n = 0; n < c->sizes && most; n++) {
         struct problem_size *const size = &c->size[n];
         if (c->o->lengths && !unit_allows(c->p, c->o, size->n_k)) return false;

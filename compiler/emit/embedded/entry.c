@@ -537,6 +537,9 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     struct call call = {.params = params, ARRAY_VALUES};
     const int error = CHECK_PROBLEM(problem, HEAD_DIM, VALUE_DIM, &call.p);
     if (error) return error;
+#if SAME_HEADS
+    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+#endif
 #if SEEDED
     if (call.p.seed == 0) call.p.seed = SEED_OF_SPEC;
 #endif

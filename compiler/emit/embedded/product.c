@@ -359,6 +359,49 @@ TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows,
             update BY_ARGUMENT, factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
 }
 
+#if !PAIRED
+/* Equations t to t + rows - 1 of solve_T, for up to 4 vectors of lanes. Equations before t have been solved. */
+TARGET INLINE void solve_some_T(const int rows, const int vectors, int64_t t, const REAL *w, int64_t w_row,
+    int64_t w_step, const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
+{
+    vec_T sum[4][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_T(x + (t + r) * x_row + v * LANES);
+    for (int64_t j = 0; j < t; j++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            const vec_T y = load_T(u + j * u_row + v * LANES);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
+        }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
+            sum[r][v] *= rate[(t + r) * rate_step];
+            store_T(u + (t + r) * u_row + v * LANES, sum[r][v]);
+        }
+}
+
+/* solve_T for up to 4 vectors of lanes. */
+TARGET INLINE void solve_lanes_T(const int vectors, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
+    const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
+{
+    int64_t t = 0;
+    for (; t + 4 <= rows; t += 4) solve_some_T(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    for (; t < rows; t++) solve_some_T(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+
+/* Solves a triangular system for each lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows.
+   `lanes` is a multiple of LANES. */
+TARGET INLINE void solve_T(const int64_t lanes, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
+    const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
+{
+    int64_t l = 0;
+    for (; l + 4 * LANES <= lanes; l += 4 * LANES)
+        solve_lanes_T(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+    for (; l < lanes; l += LANES)
+        solve_lanes_T(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+}
+
+#endif
 #if FETCHED
 /* The product for a b that is in a cache, without prefetching. */
 TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,

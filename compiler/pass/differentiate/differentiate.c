@@ -46,6 +46,7 @@ static void reverse(struct reversal *x, int v)
     case GRAPH_MAP: reversal_map_rule(x, v, t); break;
     case GRAPH_CONTRACT: reversal_contract_rule(x, v, t); break;
     case GRAPH_REDUCE: reversal_reduce_rule(x, v, t); break;
+    case GRAPH_SOLVE: reversal_fail(x, "a solution of triangular equations ('delta')"); break;
     }
 }
 

@@ -85,7 +85,8 @@ static bool value_never_negative(const struct graph *g, int v)
     switch (value->op) {
     case GRAPH_INPUT:
     case GRAPH_PARAM:
-    case GRAPH_TABLE: return false;
+    case GRAPH_TABLE:
+    case GRAPH_SOLVE: return false;
     case GRAPH_MAP: return never_negative(g, value, value->expr);
     case GRAPH_CONTRACT:
         return value_never_negative(g, value->operand[0].of) && value_never_negative(g, value->operand[1].of);

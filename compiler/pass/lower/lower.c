@@ -125,7 +125,9 @@ static bool classify(struct lowering *x)
                                   "a weight that depends on a sum over all keys is not compiled yet");
                 return false;
             }
-            if (!streams && (used->stage == AFTER || used->stage == INSIDE)) own->stage = AFTER;
+            const bool elsewhere = g->value[u].operands == 0 && !ref_uses_axis(&value->operand[k], x->stream) &&
+                                   !has_outer(x, &g->value[u]); /* an array of keys that is read along another axis */
+            if (!streams && (used->stage == AFTER || (used->stage == INSIDE && !elsewhere))) own->stage = AFTER;
             used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_has_slices(x, value)) &&
                              g->value[u].op == GRAPH_MAP && users[u] == 1;
             if (used->stage != STATE || !x->prefix) continue;
@@ -150,6 +152,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
                                 .lane = -1,
                                 .stream = -1,
                                 .chunk = -1,
+                                .solve = graph_find_solve(g),
                                 .ring = -1,
                                 .rows = -1,
                                 .slices = -1},
@@ -163,6 +166,10 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         if (op == GRAPH_INPUT) lower_array(x, v, ARRAY_INPUT);
         if (op == GRAPH_PARAM) lower_array(x, v, ARRAY_PARAM);
         if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
+    }
+    if (x->solve >= 0) {
+        lower_solve(x, at);
+        return;
     }
     if (x->prefix && !x->last) {
         diagnostics_error(c->diagnostics, (struct position){0, 0},

@@ -61,6 +61,9 @@ struct lowering {
     const struct expr *chunk_of, *last;
     const struct expr *stream_last; /* if `after`: a point of the stream belongs to the chunk that contains this
                                        position */
+    int solve;                      /* the number of the SOLVE (solve.c); -1: there is none */
+    bool whole_chunk;               /* the statements take all keys of a chunk at once, without a loop over keys */
+    const bool *done;               /* by value: whether it has its statements already; NULL: none has */
     int ring;                       /* the axis of recent chunks, for a state of the last few chunks; -1: none */
     int *outputs;                   /* the arrays of the outputs; NULL: each is made when it is written */
     struct lowered_value *lowered;  /* for each value of the graph */
@@ -184,5 +187,10 @@ struct stmt *lower_query_body(struct lowering *x);
 /* Lowers a graph with states at *at: the loops that sum and fold the states, and the loops over the queries that read
    them. */
 void lower_states(struct lowering *x, struct stmt **at);
+
+/* Lowers a graph with a SOLVE at *at: for each head, one loop over chunks of keys. (solve.c) */
+void lower_solve(struct lowering *x, struct stmt **at);
+/* Makes the statements of one value. `needed` marks the values whose statements are made with it. (value.c) */
+void lower_value(struct lowering *x, int v);
 
 #endif

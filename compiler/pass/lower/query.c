@@ -163,7 +163,10 @@ struct stmt *lower_query_body(struct lowering *x)
     if (!x->prefix) lower_copy_outputs(x, true, &x->close);
     if (x->outer_only)
         outer_loops(x, *inside);
-    else if (*inside) {
+    else if (x->whole_chunk) {
+        *x->before = *inside;
+        while (*x->before) x->before = &(*x->before)->next;
+    } else if (*inside) {
         const struct expr *all = x->stream < 0 ? NULL : expr_leaf(x->m, EXPR_SIZE, x->stream);
         struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), all);
         loop->where = region;

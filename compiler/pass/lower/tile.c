@@ -146,7 +146,8 @@ static const char *name_of_rows(const struct lowering *x, const struct value *v,
         break;
     case GRAPH_INPUT:
     case GRAPH_PARAM:
-    case GRAPH_TABLE: break;
+    case GRAPH_TABLE:
+    case GRAPH_SOLVE: break;
     }
     return arena_printf(x->m->arena, "%s%s", of, role);
 }

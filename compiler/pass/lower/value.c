@@ -70,10 +70,12 @@ static struct sum describe_sum(struct lowering *x, int number)
         s.axes[0] = s.axes[1];
         s.axes[1] = first;
     }
-    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after &&
-                 !lower_has_padding(x); /* an empty chunk (x->after, padding) would not be set */
+    s.one_tile = x->whole_chunk && s.streamed;
+    s.one_tile |= s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after &&
+                  !lower_has_padding(x); /* an empty chunk (x->after, padding) would not be set */
     s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
-                   (s.streamed && x->stream >= 0 && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
+                   (s.streamed && x->stream >= 0 && !x->whole_chunk &&
+                    !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
     s.begin = s.of_slice || s.over_outer ? &x->open : &x->before;
     s.at = s.of_slice                                           ? &x->end
            : s.streamed || s.over_outer || own->stage == INSIDE ? &x->inside
@@ -270,8 +272,7 @@ static void mark_needed(const struct lowering *x, int v, bool *needed)
     }
 }
 
-/* Makes the array and the statements of one value. */
-static void lower_value(struct lowering *x, int v)
+void lower_value(struct lowering *x, int v)
 {
     const struct value *value = &x->g->value[v];
     struct lowered_value *own = &x->lowered[v];
@@ -299,6 +300,7 @@ static void lower_value(struct lowering *x, int v)
         else
             lower_sum(x, v);
         break;
+    case GRAPH_SOLVE: break; /* lower_solve has made its statements */
     }
 }
 
@@ -320,7 +322,7 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
     const struct expr *region = NULL;
     bool first = true;
     for (int v = 0; v < x->g->values; v++) {
-        if (!needed[v]) continue;
+        if (!needed[v] || (x->done && x->done[v])) continue;
         lower_value(x, v);
         if (x->prepare && x->lowered[v].stage == BEFORE && x->g->value[v].operands && !x->lowered[v].inlined)
             x->l->array[x->lowered[v].array].shared = true;

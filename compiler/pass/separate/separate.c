@@ -14,7 +14,9 @@
    - If all queries see the same keys, the state is one sum over these keys.
    - If query i sees the keys up to a(i), the state is carried from chunk to chunk. It covers the chunks before the
      chunk of a(i). In that chunk, the sum stays quadratic (Kacham, Mirrokni and Zhong, 2024, section 3.1).
-   - A select on "query and key are in one chunk" can give this chunk a different weight (section 3.2). */
+   - A select on "query and key are in one chunk" can give this chunk a different weight (section 3.2).
+   A state can sum the solution of a SOLVE. Its weights of two keys then get features, too: those of the key as a query,
+   whose product with the state is the sum over the keys before the chunk. */
 #include "../pass.h"
 #include "separate.h"
 #include "../../analysis/analysis.h"
@@ -26,6 +28,11 @@
    - A_MAP: the map from an inner product to a weight, for one pair within a chunk
    - A_FUNCTION: a feature that is an exponential */
 static const double A_MAP = 16, A_FUNCTION = 24;
+/* The chunk of a linear form with the delta rule, whose triangular system has as many equations as a chunk has keys. A
+   call that extends a state solves the last chunk again until it is full, so the chunk is short. */
+enum { CHUNK_OF_SOLVE = 32, CHUNK_OF_STATE = 16 };
+
+static const char only_causal[] = "with 'delta', the only mask that is compiled is 'causal'";
 
 /* ---- the regions ---- */
 
@@ -167,9 +174,11 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
         plan->region = blocks.region;
         plan->last = separate_query_position(x);
     } else if (!separate_prefix_region(x, &plan->region, &plan->last))
-        return separate_none(x,
-                             "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
-                             "'prefix', 'block_window' or a combination of these") != NULL;
+        return separate_none(
+                   x, graph_find_solve(x->g) >= 0
+                          ? only_causal
+                          : "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
+                            "'prefix', 'block_window' or a combination of these") != NULL;
     if (x->id[KEY]) {
         /* A state sums only the keys with the last id before its chunk. Ids never decrease, so these are all keys with
            the query's id, unless the chunk comes after the query. */
@@ -192,6 +201,15 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
             x, EXPR_DIV, separate_make(x, EXPR_SUB, of[k], separate_make(x, EXPR_FLOORMOD, of[k], size)), size);
     return condition == separate_make(x, EXPR_EQ, number[0], number[1]) ||
            condition == separate_make(x, EXPR_EQ, number[1], number[0]);
+}
+
+/* Returns whether a SOLVE of the graph can read the states of the plan. The values that the sums add are then corrected
+   by a state of the chunks before them, so there must be one such state for all of them. */
+static bool can_correct(struct separation *x, const struct plan *plan)
+{
+    if (x->id[KEY] || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
+        return separate_none(x, only_causal) != NULL;
+    return true;
 }
 
 /* Fills in the plan. Returns false if features cannot replace the weight; x->c->reason is then the reason. */
@@ -234,6 +252,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (!carried) return false;
     if (plan->features && x->sums && !plan->last)
         return separate_none(x, "no state can be carried for a decay under this mask") != NULL;
+    if (plan->features && graph_find_solve(x->g) >= 0 && !can_correct(x, plan)) return false;
     if (plan->features && plan->reach && (x->decays || x->sums))
         return separate_none(x, "no state can be carried for 'block_window' if the weight decays with distance") !=
                NULL;
@@ -244,7 +263,11 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (plan->features && plan->chunk == 0) {
         double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
         double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
-        plan->chunk = schedule_knob(x->c, "chunk", chunk_length(features, columns, pair + 2 * columns));
+        plan->chunk = schedule_knob(x->c, "chunk",
+                                    graph_find_solve(x->g) >= 0
+                                        ? (program_keeps_state(&x->c->program) ? CHUNK_OF_STATE : CHUNK_OF_SOLVE)
+
+                                        : chunk_length(features, columns, pair + 2 * columns));
         x->c->separated.chunk_is_free = true;
     }
     return plan->features && plan->features->kind != NODE_FACTOR;
@@ -266,6 +289,55 @@ static void read_at_chunks(struct separation *x)
     x->value = &x->g->value[x->weight];
 }
 
+/* Sets x->before and x->end for the queries and chunks of the plan. Returns the number of a query's chunk. */
+static const struct expr *set_chunk_ends(struct separation *x, const struct plan *plan)
+{
+    const struct expr *const size = expr_int(x->m, plan->chunk), *const one = expr_int(x->m, 1),
+                             *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk_axis),
+                             *const number = chunk_number(x, x->last, plan->chunk);
+    x->before = separate_make(x, EXPR_EQ, number, expr_int(x->m, 0));
+    x->end[QUERY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, number, size), one);
+    x->end[KEY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, own, size), one);
+    return number;
+}
+
+/* ---- the delta rule ---- */
+
+/* Adds to the SOLVE of the graph the features of its rows as queries. Returns false after separate_none if the weights
+   of two keys do not have the features that the states sum. */
+static bool correct(struct separation *x, const struct plan *plan, int feature_axis)
+{
+    struct separation own = *x;
+    int solve = graph_find_solve(x->g), along;
+    if (solve < 0) return true;
+    graph_solve_axes(x->m, &x->g->value[solve], &along, &own.lane);
+    own.weight = x->g->value[solve].operand[SOLVE_WEIGHTS].of;
+    if (x->g->value[own.weight].op == GRAPH_CONTRACT) {
+        solve += graph_map_summed(x->g, own.weight);
+        own.weight = x->g->value[solve].operand[SOLVE_WEIGHTS].of;
+    }
+    if (x->g->value[own.weight].op != GRAPH_MAP) return false;
+    struct value *weight = arena_alloc(x->m->arena, sizeof *weight);
+    *weight = x->g->value[own.weight];
+    own.value = weight;
+    own.decays = 0;
+    own.last = separate_query_position(&own);
+    const struct expr *far = weight->expr;
+    if (far->op == EXPR_SELECT && says_same_block(&own, far->arg[0], own.last, plan->chunk)) far = far->arg[2];
+    const struct node *const features = separate_find(&own, far);
+    if (!features || features->features != plan->features->features)
+        return separate_none(x, "the weight of two keys has other features than that of a query and a key") != NULL;
+    set_chunk_ends(&own, plan);
+    for (int k = 0; k < own.decays; k++)
+        x->g->value[own.weight].expr = expr_replace(x->m, x->g->value[own.weight].expr, own.decay[k], own.written[k]);
+    const int old = own.weight, map = separate_feature_map(&own, features, QUERY, feature_axis, plan->chunk);
+    if (map < 0) return false;
+    solve += own.weight - old;
+    x->g->value[solve].operand[SOLVE_FEATURES] = graph_ref(x->g, map, NULL);
+    x->g->value[solve].operands = SOLVE_FEATURES + 1;
+    return true;
+}
+
 /* Replaces each sum of the weight:
    - Without chunks, the sum becomes `far`, the query's features times the state.
    - With chunks, the sum becomes `near` + `far`. `near` is the quadratic sum over the query's chunk, and `far` uses the
@@ -277,13 +349,8 @@ static void rewrite(struct separation *x, struct plan *plan)
     int chunk_axis = x->chunk_axis = plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
     const struct expr *number = NULL;
     if (plan->last) {
-        const struct expr *size = expr_int(m, plan->chunk), *one = expr_int(m, 1);
-        number = chunk_number(x, plan->last, plan->chunk);
+        number = set_chunk_ends(x, plan);
         x->c->separated.early_chunks |= plan->last != separate_query_position(x);
-        x->before = separate_make(x, EXPR_EQ, number, expr_int(m, 0));
-        x->end[QUERY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, number, size), one);
-        x->end[KEY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, expr_leaf(m, EXPR_INDEX, chunk_axis), size),
-                                    one);
     }
     int old = x->weight;
     if (x->sums) read_at_chunks(x);
@@ -333,6 +400,14 @@ static void rewrite(struct separation *x, struct plan *plan)
         x->g->value[at] = both;
         for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
     }
+    if (!correct(x, plan, feature_axis)) x->c->separated.features = 0;
+}
+
+/* Reports that a spec with the delta rule, whose graph has a SOLVE, has no linear form. */
+static void refuse_solve(struct compilation *c)
+{
+    diagnostics_error(c->diagnostics, c->spec->delta_at, "'delta' needs a linear form, and there is none: %s",
+                      c->reason ? c->reason : "its weights are not summed over keys");
 }
 
 void pass_separate(struct compilation *c)
@@ -344,6 +419,7 @@ void pass_separate(struct compilation *c)
     x->lane = roles.lane;
     x->stream = roles.stream;
     if (x->lane < 0 || x->stream < 0) return;
+    const bool solves = graph_find_solve(c->graph) >= 0;
     for (int v = 0; v < c->graph->values; v++) {
         const struct value *value = &c->graph->value[v];
         bool pair = false, query = false;
@@ -361,7 +437,7 @@ void pass_separate(struct compilation *c)
         x->value = value;
         if (!make_plan(x, &plan)) continue;
         /* a state with more features does not fit the caches, so the user must ask for it */
-        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN) {
+        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN && !solves) {
             separate_none(
                 x,
                 arena_printf(
@@ -372,6 +448,11 @@ void pass_separate(struct compilation *c)
         }
         rewrite(x, &plan);
         graph_sweep(c->graph);
+        if (solves && !c->separated.features) refuse_solve(c);
+        return;
+    }
+    if (solves) {
+        refuse_solve(c);
         return;
     }
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;

@@ -1,0 +1,260 @@
+/* Lowers a graph with a SOLVE, whose states sum the solution u. The solution in a chunk needs the state before the
+   chunk, so a head has one loop over chunks, in order. The loop does, for each chunk:
+   - the weights of the chunk's keys among themselves, and what the state gives for each key;
+   - the triangular system of the chunk, which gives u;
+   - the queries of the chunk, which read the state and the chunk;
+   - the addition of the chunk to the state.
+   A tile of keys is a chunk. Threads take different heads. */
+#include "lower.h"
+
+#include <string.h>
+
+/* Marks the values that v depends on, without states and the SOLVE. */
+static void mark(const struct lowering *x, int v, bool *needed)
+{
+    if (needed[v] || v == x->solve || x->lowered[v].stage == STATE) return;
+    needed[v] = true;
+    for (int k = 0; k < x->g->value[v].operands; k++) mark(x, x->g->value[v].operand[k].of, needed);
+}
+
+/* Returns the number of the state that the SOLVE reads: the sum of its solution times features. -1: there is none. */
+static int state_of_solution(const struct lowering *x)
+{
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *value = &x->g->value[v];
+        for (int k = 0; k < value->operands; k++)
+            if (x->lowered[v].stage == STATE && value->op == GRAPH_CONTRACT && value->operand[k].of == x->solve)
+                return v;
+    }
+    return -1;
+}
+
+/* Returns why loops cannot be made for the graph, or NULL. */
+static const char *reason(const struct lowering *x)
+{
+    const struct value *solve = &x->g->value[x->solve];
+    if (!x->prefix || !x->last || solve->operands <= SOLVE_FEATURES || state_of_solution(x) < 0)
+        return "'delta' is compiled only in the linear form";
+    if (x->slices >= 0 || x->outer || x->rows >= 0) return "'delta' is not compiled yet for these loops";
+    if (x->g->value[solve->operand[SOLVE_VALUES].of].op != GRAPH_INPUT)
+        return "'delta' with computed values is not compiled yet";
+    for (int v = 0; v < x->g->values; v++)
+        if (x->g->value[v].online >= 0) return "'delta' with sums relative to a maximum is not compiled yet";
+    return NULL;
+}
+
+/* Replaces `from` by `to` in the list of statements, and in the statements inside. */
+static void replace(struct lowering *x, struct stmt *s, const struct expr *from, const struct expr *to)
+{
+    for (; s; s = s->next) {
+        const struct expr **const part[] = {&s->from, &s->to, &s->where, &s->when};
+        for (int k = 0; k < 4; k++)
+            if (*part[k]) *part[k] = expr_replace(x->m, *part[k], from, to);
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, from, to);
+        for (int k = 0; k < s->operands; k++)
+            for (int n = 0; n < s->operand[k].rank; n++)
+                s->operand[k].sub[n] = expr_replace(x->m, s->operand[k].sub[n], from, to);
+        replace(x, s->body, from, to);
+    }
+}
+
+/* Names the chunk in statements inside the loop over keys, which has no loop over chunks: the chunk of the current
+   keys, or if `next` the one after it. */
+static void name_chunk(struct lowering *x, struct stmt *s, bool next)
+{
+    const struct expr *const first = expr_leaf(x->m, EXPR_LO, x->stream),
+                             *const key = expr_leaf(x->m, EXPR_INDEX, x->stream),
+                             *const length = expr_int(x->m, x->m->axis[x->chunk].extent),
+                             *number = expr_make(x->m, EXPR_DIV, first, length, NULL);
+    const struct expr *const start = expr_make(x->m, EXPR_MUL, number, length, NULL);
+    if (next) number = expr_make(x->m, EXPR_ADD, number, expr_int(x->m, 1), NULL);
+    replace(x, s, expr_leaf(x->m, EXPR_LO, x->chunk), number);
+    replace(x, s, expr_leaf(x->m, EXPR_INDEX, x->chunk), number);
+    replace(x, s, start, first);
+    replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1)); /* all keys of the loop */
+}
+
+/* Replaces the number of the chunk that a row of the weights belongs to. All rows are in the chunk of the loop. */
+static void name_chunk_of_rows(struct lowering *x, struct stmt *s)
+{
+    const struct expr *const length = expr_int(x->m, x->m->axis[x->chunk].extent), *const row = expr_make(
+                                                                                       x->m, EXPR_MAX,
+                                                                                       expr_leaf(x->m, EXPR_INDEX,
+                                                                                                 x->lane),
+                                                                                       expr_int(x->m, 0), NULL);
+    replace(x, s, expr_make(x->m, EXPR_DIV, row, length, NULL),
+            expr_make(x->m, EXPR_DIV, expr_leaf(x->m, EXPR_LO, x->stream), length, NULL));
+}
+
+/* Makes the tile of each state, which is 0 before the first chunk. */
+static void begin_states(struct lowering *x, struct stmt ***at)
+{
+    for (int v = 0; v < x->g->values; v++) {
+        int axes[MAX_RANK];
+        if (x->lowered[v].stage != STATE) continue;
+        const int rank = lower_tile_axes(x, &x->g->value[v], axes);
+        x->lowered[v].array = lower_new_tile(x, "state", rank, axes);
+        lower_set_constant(x, at, x->lowered[v].array, 0);
+    }
+}
+
+/* Makes the product of the rows' features with the state: what the keys before the chunk give for each row. Returns the
+   tile's array. */
+static int lower_earlier(struct lowering *x, int rows, int lanes)
+{
+    const struct value *solve = &x->g->value[x->solve];
+    const struct ref features = lower_ref(x, &solve->operand[SOLVE_FEATURES]);
+    const int state = x->lowered[state_of_solution(x)].array, axes[2] = {rows, lanes};
+    struct stmt *s = lower_append(x, &x->end, LOOPS_DOT);
+    s->rank = 2;
+    memcpy(s->axes, axes, sizeof axes);
+    s->axis = x->l->array[state].axes[0];
+    s->operands = 2;
+    s->operand[0] = features;
+    s->operand[1] = loops_ref(x->l, state);
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, lower_new_tile(x, "from_state", 2, axes)), FOLD_SET, NULL, 0};
+    return s->assign[0].to.of;
+}
+
+/* Makes the values minus the sum over earlier chunks. Returns the tile's array. */
+static int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
+{
+    const int axes[2] = {rows, lanes}, made = lower_new_tile(x, "rest", 2, axes);
+    const struct expr *first = expr_leaf(x->m, EXPR_OPERAND, 0), *second = expr_leaf(x->m, EXPR_OPERAND, 1);
+    struct stmt *s = lower_assign(x, &x->end, 2, axes, made, FOLD_SET, expr_make(x->m, EXPR_SUB, first, second, NULL));
+    s->operands = 2;
+    s->operand[0] = lower_ref(x, &x->g->value[x->solve].operand[SOLVE_VALUES]);
+    for (int k = 0; k < s->operand[0].rank; k++)
+        s->operand[0].sub[k] = expr_replace(x->m, s->operand[0].sub[k], expr_leaf(x->m, EXPR_INDEX, x->stream),
+                                            expr_leaf(x->m, EXPR_INDEX, rows));
+    s->operand[1] = loops_ref(x->l, earlier);
+    return made;
+}
+
+/* Makes the statements for the keys of a chunk, up to the solution, in a loop over the rows of the weights: one range,
+   that of the keys. x->lane is the axis of the rows. */
+static struct stmt *lower_keys(struct lowering *x, const bool *needed)
+{
+    const struct value *const solve = &x->g->value[x->solve];
+    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **end = lower_new_list(x);
+    const int rows = x->lane, lanes = solve->axes[solve->rank - 1], solution[2] = {x->stream, lanes};
+    x->before = before;
+    x->inside = inside;
+    x->end = end;
+    x->needed = needed;
+    for (int v = 0; v < x->g->values; v++)
+        if (needed[v]) lower_value(x, v);
+    const struct expr *const implied = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream),
+                                                 expr_leaf(x->m, EXPR_INDEX, rows), NULL);
+    if (solve->where != implied) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
+    const int rest = lower_rest(x, rows, lanes, lower_earlier(x, rows, lanes));
+    struct stmt *s = lower_append(x, &x->end, LOOPS_SOLVE);
+    s->rank = 2;
+    s->axes[0] = rows;
+    s->axes[1] = lanes;
+    s->axis = x->stream;
+    s->operands = 3;
+    s->operand[0] = lower_ref(x, &solve->operand[SOLVE_WEIGHTS]);
+    s->operand[1] = loops_ref(x->l, rest);
+    s->operand[2] = lower_ref(x, &solve->operand[SOLVE_RATE]);
+    x->lowered[x->solve].array = lower_new_tile(x, "corrected", 2, solution);
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, x->lowered[x->solve].array), FOLD_SET, NULL, 0};
+    name_chunk_of_rows(x, *before);
+    name_chunk(x, *before, true);
+    name_chunk(x, *inside, true);
+    *x->before = *inside;
+    while (*x->before) x->before = &(*x->before)->next;
+    *x->before = *end;
+    return *before;
+}
+
+/* Appends the statement that adds the chunk to a state. */
+static void add_to_state(struct lowering *x, int number, struct stmt ***at)
+{
+    const struct value *const v = &x->g->value[number];
+    const int array = x->lowered[number].array, rank = x->l->array[array].rank, *axes = x->l->array[array].axes;
+    const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0);
+    const int summed = v->op == GRAPH_CONTRACT ? 2 : 1; /* the other operands are those of the factor `keep` */
+    if (v->keep) {
+        const struct expr *with[MAX_OPERANDS] = {NULL};
+        struct stmt *s = lower_assign(x, at, rank, axes, array, FOLD_SET, NULL);
+        s->operand[s->operands++] = loops_ref(x->l, array);
+        for (int k = 0; k < v->operands; k++) {
+            with[k] = expr_leaf(x->m, EXPR_OPERAND, k < summed ? k : s->operands);
+            if (k >= summed) s->operand[s->operands++] = lower_ref(x, &v->operand[k]);
+        }
+        s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_bind(x->m, v->keep, with), NULL);
+    }
+    struct stmt *s;
+    if (v->op == GRAPH_REDUCE) {
+        const int nest[2] = {axes[0], x->stream};
+        s = lower_assign(x, at, 2, nest, array, FOLD_SUM, first);
+    } else {
+        s = lower_append(x, at, LOOPS_DOT);
+        s->rank = 2;
+        memcpy(s->axes, axes, 2 * sizeof *axes);
+        s->axis = x->stream;
+        s->assigns = 1;
+        s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};
+    }
+    s->operands = summed;
+    for (int k = 0; k < summed; k++) s->operand[k] = lower_ref(x, &v->operand[k]);
+}
+
+void lower_solve(struct lowering *x, struct stmt **at)
+{
+    const char *const why = reason(x);
+    if (why) {
+        diagnostics_error(x->c->diagnostics, x->c->spec->delta_at, "%s", why);
+        return;
+    }
+    const struct value *const solve = &x->g->value[x->solve], *const out = &x->g->value[x->output];
+    const struct expr *const zero = expr_int(x->m, 0);
+    const size_t values = (size_t)x->g->values;
+    bool open[MAX_AXES] = {false}, *needed = arena_alloc(x->m->arena, values * sizeof *needed);
+    int along;
+    for (int k = 0; k < out->rank; k++) {
+        if (!lower_run_time(x, out->axes[k]) || out->axes[k] == x->lane) continue;
+        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
+        loop->parallel = open[out->axes[k]] = true;
+        at = &loop->body;
+    }
+    x->needed = needed;
+    begin_states(x, &at);
+    struct stmt *const chunks = lower_loop_over(x, &at, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream),
+                                                x->m->axis[x->chunk].extent);
+    struct stmt **body = &chunks->body;
+
+    struct lowering keys = *x;
+    keys.whole_chunk = true;
+    graph_solve_axes(x->m, solve, &along, &keys.lane);
+    keys.lowered = arena_alloc(x->m->arena, values * sizeof *keys.lowered);
+    memcpy(keys.lowered, x->lowered, values * sizeof *keys.lowered);
+    for (int k = 0; k < solve->operands; k++) mark(x, solve->operand[k].of, needed);
+    for (int v = 0; v < x->g->values; v++)
+        for (int k = 0; k < x->g->value[v].operands && x->lowered[v].stage == STATE; k++)
+            mark(x, x->g->value[v].operand[k].of, needed);
+    const struct expr *const from = expr_leaf(x->m, EXPR_LO, x->stream), *const to = expr_leaf(x->m, EXPR_HI,
+                                                                                               x->stream);
+    struct stmt *const rows = lower_loop_over(x, &body, keys.lane, from, to, x->m->axis[x->chunk].extent);
+    rows->body = lower_keys(&keys, needed);
+
+    bool *done = arena_alloc(x->m->arena, values * sizeof *done);
+    for (int v = 0; v < x->g->values; v++) {
+        done[v] = v == x->solve || (needed[v] && (value_has_axis(&x->g->value[v], x->stream) ||
+                                                  value_has_axis(&x->g->value[v], keys.lane)));
+        if (done[v]) x->lowered[v] = keys.lowered[v];
+    }
+    x->done = done;
+    x->whole_chunk = true;
+    struct stmt *const queries = lower_query_body(x), **first_query = body;
+    lower_query_loops(x, &body, open, false, queries);
+    name_chunk(x, *first_query, false);
+    struct stmt **const adds = body;
+    for (int v = 0; v < x->g->values; v++)
+        if (x->lowered[v].stage == STATE) add_to_state(x, v, &body);
+    name_chunk(x, *adds, true);
+}

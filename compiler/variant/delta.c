@@ -1,0 +1,29 @@
+/* Builds the values of the delta rule (Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight
+   Programmers, 2021). Each value is corrected by what the keys before it already give for its key. */
+#include "builder.h"
+
+/* Returns the rate of each key, over [b g j]. */
+static int rates(struct builder *x)
+{
+    struct operands operands = {0};
+    const struct expr *const rate = build_at_position(x, x->spec->rate, build_index_of(x, x->j), &operands);
+    return graph_map(x->g, 3, (int[]){x->b, x->kv, x->j}, operands.count, operands.ref, rate);
+}
+
+int build_corrected(struct builder *x, int given, int k, int v)
+{
+    const int t = module_axis(x->m, "t_key", SIZE_N_K, 0);
+    struct ref at_t = graph_ref(x->g, given, (int[]){x->b, x->kv, t, x->d});
+    int row = graph_map(x->g, 4, (int[]){x->b, x->kv, t, x->d}, 1, &at_t, build_operand(x, 0));
+    row = build_prepared(x, row, false, t);
+    struct builder among = *x;
+    among.of_keys = true;
+    among.i = t;
+    const int w = build_weights(&among, row, k);
+    const struct expr *const region = build_region(&among);
+    const int rate = w < 0 ? -1 : rates(&among);
+    x->lost = among.lost;
+    if (rate < 0) return -1;
+    return graph_solve(x->g, 4, (int[]){x->b, x->kv, x->j, x->e}, graph_ref(x->g, w, NULL), graph_ref(x->g, v, NULL),
+                       graph_ref(x->g, rate, NULL), region);
+}

@@ -1,0 +1,175 @@
+#!/usr/bin/python3
+"""The delta rule compared with definitions.py.
+
+Every similarity with finite features, with norms, rotations, decays and blocks of any length; prompts that end within a
+chunk, more queries than keys and fewer; every storage type and target; calls of one and of several tokens. A state must
+stay as small as it is, and every cut of a sequence into calls must give the same bits.
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np
+import yaml
+
+import definitions
+from processor import MACHINE, missing_flags, targets_of
+from stored import HALVES, off_by, rounded
+from suite import Skip, Suite, check, execute
+
+BASE = {'prepare': ['l2norm'], 'similarity': {'linear': {'features': 'identity'}}, 'normalize': 'none',
+        'mask': 'causal', 'delta': {'rate': '0.9 / (1 + exp(-beta[b][h][t] * 4))'},
+        'arrays': {'beta': {'shape': ['B', 'H', 'Nk']}}, 'shape': {'head_dim': 16, 'value_dim': 12}}
+
+
+def with_rate(rate, **more):
+    return {'delta': {'rate': '%s / (1 + exp(-beta[b][h][t] * 4))' % rate}} | more
+
+
+# Rates are small where the weight of a key for itself is large: u would grow without bound.
+FORWARD = {
+    'identity': {},
+    'rope': {'prepare': ['l2norm', 'rope', {'scale': {'by': 0.3}}]},
+    'norm': with_rate(0.02, prepare=[{'rmsnorm': {'affine': True}}]),
+    'layernorm': with_rate(0.02, prepare=[{'layernorm': {'affine': True}}]),
+    'relu': {'similarity': {'linear': {'features': {'relu': {'eps': 0.01}}}}, 'normalize': 'sum'},
+    'elu': with_rate(0.03, similarity={'linear': {'features': 'elu_plus_one'}}, normalize='sum'),
+    'squared_relu': {'similarity': {'linear': {'features': 'squared_relu'}}, 'normalize': {'sum_plus': 0.5}},
+    'taylor': with_rate(0.1, similarity={'linear': {'features': 'taylor1'}}, normalize='sum'),
+    'hedgehog': with_rate(0.2, similarity={'linear': {'features': 'hedgehog'}}, normalize='sum'),
+    'favor_relu': with_rate(0.02, similarity={'linear': {'features': {'favor_relu': {'count': 8}}}}),
+    'polynomial': with_rate(0.1, similarity={'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 2}}),
+    'square': with_rate(0.3, similarity={'polynomial_square': {'degree': 1, 'coefficients': [0.3, 0.5]}}),
+    'square_learned': with_rate(0.05, similarity={'polynomial_square': {'degree': 1, 'coefficients': 'param'}}),
+    'sketch': with_rate(0.01, similarity={'polysketch': {'degree': 4, 'sketch': 4}}),
+    'exact': with_rate(0.01, similarity={'polysketch': {'degree': 4, 'sketch': 4, 'local': 'exact'}}, block=24),
+    'custom': with_rate(0.3, similarity={'custom': {'weight': '(s * 0.5 + 0.1) * (1 + 0.1 * h) * tau[h]'}},
+                        arrays=BASE['arrays'] | {'tau': {'shape': ['H']}}),
+    'of_positions': with_rate(0.3, similarity={'custom': {'weight': 's * (1 + i % 3) * (2 - j % 2)'}}),
+    'decay': {'similarity': {'custom': {'weight': 's * exp(-0.1 * (i - j))'}}},
+    'slow_decay': {'similarity': {'custom': {'weight': 's * pow(0.9995, i - j)'}}},
+    'strict': {'mask': {'expr': 'j < i'}},
+    'constant': {'delta': {'rate': 0.25}},
+    'positions': {'delta': {'rate': '(t % 5 + b + h) * 0.1 / (B + H)'}, 'arrays': {}},
+    'values_are_keys': {'shape': {'head_dim': 16, 'value_dim': 9, 'values': 'keys'}},
+    'wide': {'shape': {'head_dim': 40, 'value_dim': 130}},
+    'narrow': {'shape': {'head_dim': 2, 'value_dim': 1}},
+    'block_1': {'block': 1}, 'block_5': {'block': 5}, 'block_200': {'block': 200},
+    'statistics': {'similarity': {'linear': {'features': 'squared_relu'}}, 'normalize': 'sum',
+                   'emit': ['forward', 'statistics']},
+    'linear': {'algorithm': 'linear'},
+}
+TAU = {'delta': {'rate': '0.7 / (1 + exp(-tau[h])) + 0.001 * (t % 7)'}, 'arrays': {'tau': {'shape': ['H']}}}
+GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
+                                                  'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
+GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
+    ('relu', 0.3), ('elu', 0.02), ('polynomial', 0.05), ('exact', 0.005), ('norm', 0.01), ('hedgehog', 0.1))}
+# batch, heads, n_q, n_k
+SHAPES = [(2, 3, 33, 33), (1, 1, 1, 1), (1, 2, 70, 200), (1, 2, 150, 80), (3, 1, 64, 64), (1, 1, 129, 129)]
+CALLS = ['1', '1,7,64', '150', '16,3']
+
+
+def expected_of(spec, folder):
+    """The result of definitions.py for the inputs as they are stored, and what a kernel may be off by."""
+    P = {n: x.astype(np.float64) if x.dtype.kind == 'f' else x for n, x in definitions.read_dir(folder).items()}
+    q, k, v = (P.pop(n) for n in 'qkv')
+    if spec['dtype'] in HALVES:
+        q, k, v = (rounded(x.astype(np.float32), spec['dtype']).astype(np.float64) for x in (q, k, v))
+    out = definitions.attend(spec, P, q, k, v)
+    return out, 2 * definitions.allowed_error(spec, P, q, k, v, out) * (2.0 ** -29 if spec['dtype'] == 'f64' else 1)
+
+
+def called(suite, path, folder, *options):
+    done = execute([suite.attnc, 'run', path, '--in', folder + '/in', '--out', folder + '/out', *options],
+                   env=suite.environment)
+    check(done.returncode == 0, 'exit status %d: %s' % (done.returncode, done.stderr.strip()[:600]))
+    return np.load(folder + '/out/out.npy')
+
+
+def prepared(folder, spec, shape, seed):
+    path = os.path.join(folder, 'delta.yaml')
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    batch, heads, n_q, n_k = shape
+    definitions.make_inputs(definitions.load(path), folder + '/in', heads, heads, n_q, n_k, batch, seed)
+    return path
+
+
+def compare(what, out, expected, allowed, dtype):
+    off = off_by(out.astype(np.float64), expected, dtype)
+    worst = float((off / np.maximum(allowed, 1e-300)).max())
+    check((off <= allowed).all(), '%s is off by %.3g of %.3g' % (what, off.max(), np.abs(expected).max()))
+    return worst
+
+
+def forward(folder, suite, spec, target):
+    if missing_flags(target): raise Skip('this processor lacks ' + missing_flags(target))
+    worst = 0.0
+    for n, shape in enumerate(SHAPES):
+        path = prepared(folder, spec, shape, n)
+        out = called(suite, path, folder, '--target', target, '--threads', 1 + n % 3)
+        worst = max(worst, compare('out of B%d H%d nq%d nk%d' % shape, out, *expected_of(spec, folder + '/in'),
+                                   spec['dtype']))
+    return 'at most %.2g of the tolerance' % worst
+
+
+def growing(folder, suite, spec, target):
+    """Calls of one token and of several, with a state whose size does not depend on the sequence."""
+    if missing_flags(target): raise Skip('this processor lacks ' + missing_flags(target))
+    shape = 2, 2, 150, 150
+    path = prepared(folder, spec, shape, 5)
+    expected, allowed = expected_of(spec, folder + '/in')
+    outs = [called(suite, path, folder, '--target', target, '--chunks', calls) for calls in CALLS]
+    for calls, out in zip(CALLS, outs):
+        check(out.tobytes() == outs[0].tobytes(), 'calls of %s tokens give other bits than calls of 1' % calls)
+    worst = compare('out', outs[0], expected, allowed, spec['dtype'])
+    said = execute([suite.attnc, 'explain', path], env=suite.environment).stdout
+    check('however long it is' in said, 'the state grows: ' + said[:400])
+    return 'at most %.2g of the tolerance' % worst
+
+
+def refused(folder, suite):
+    """A call with more query heads than key heads."""
+    spec = {'name': 'delta', 'dtype': 'f32'} | BASE
+    path = os.path.join(folder, 'delta.yaml')
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    definitions.make_inputs(definitions.load(path), folder + '/in', 4, 2, 5, 5, 1, 1)
+    done = execute([suite.attnc, 'run', path, '--in', folder + '/in', '--out', folder + '/out'], env=suite.environment)
+    check(done.returncode == 1 and "'delta' needs as many heads" in done.stderr, done.stderr[:300])
+
+
+def checked(folder, suite, spec):
+    """The interpreter after every pass, and the kernel."""
+    path = prepared(folder, spec, SHAPES[0], 1)
+    done = execute([suite.attnc, 'check', path, '--lengths', '1,33,70,130'], env=suite.environment, timeout=600)
+    check(done.returncode == 0, '%s %s' % (done.stdout, done.stderr[:600]))
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'), ATTNC_CFLAGS='-O1')
+    targets = targets_of(MACHINE, 'any')
+    for n, (name, more) in enumerate(FORWARD.items()):
+        dtype = ('f32', 'f64')[n % 2] if n % 7 else 'f32'
+        spec = {'name': 'delta', 'dtype': dtype} | BASE | more
+        suite.case('forward/%s-%s' % (name, dtype), forward, suite, spec, targets[n % len(targets)])
+        suite.case('check/' + name, checked, suite, spec)
+    for n, (name, more) in enumerate(GROWING.items()):
+        spec = {'name': 'delta', 'dtype': ('f32', 'f64')[n % 2]} | BASE | more | {'emit': ['forward', 'decode']}
+        suite.case('decode/' + name, growing, suite, spec, targets[n % len(targets)])
+        if n % 3 == 0: suite.case('check/decode_' + name, checked, suite, spec)
+    for target in targets:
+        for dtype in 'f32', 'f64', 'bf16', 'f16':
+            spec = {'name': 'delta', 'dtype': dtype} | BASE
+            suite.case('%s-%s' % (target, dtype), forward, suite, spec, target)
+            suite.case('decode-%s-%s' % (target, dtype), growing, suite,
+                       spec | TAU | {'emit': ['forward', 'decode']}, target)
+    suite.case('refused/heads', refused, suite)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
