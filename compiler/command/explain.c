@@ -608,6 +608,20 @@ static void explain_kept_keys(const struct unit *p)
                p->extends ? "" : ", because prepared keys are not rounded to 16 bits");
 }
 
+/* Prints the bytes that a token adds for the arrays with a row for each key. */
+static void explain_kept_arrays(const struct unit *p)
+{
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->place != PLACE_PARAMS || !a->rows || a->role != ROLE_PER_KEY) continue;
+        printf("  %s: %lld bytes more for each of these tokens and each sequence%s\n", a->name,
+               (long long)dtype_bytes(a->dtype) * (long long)array_row_elements(a),
+               array_has_size(a, ARRAY_SIZE_HEADS)      ? " and head"
+               : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? " and key/value head"
+                                                        : "");
+    }
+}
+
 /* Prints the size of the state for decoding, in bytes per sequence and head. */
 static void explain_state(const struct unit *p)
 {
@@ -624,6 +638,7 @@ static void explain_state(const struct unit *p)
                "problem's capacity\n",
                token, one_copy ? "" : " and value");
         explain_kept_keys(p);
+        explain_kept_arrays(p);
         return;
     }
     const long long sums = p->extends ? (long long)p->extend[0].c->loops->kept : 0, all = sums + rows * token;
@@ -638,6 +653,7 @@ static void explain_state(const struct unit *p)
            p->extends && emit_tasks_over(p->extend[0].c->loops, SIZE_MEMBERS) ? "head" : "key/value head");
     printf("  smaller than all keys and values from %lld tokens on\n", all / token + 1);
     explain_kept_keys(p);
+    explain_kept_arrays(p);
 }
 
 static void explain_parameters(const struct unit *p)

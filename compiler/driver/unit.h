@@ -10,8 +10,8 @@
    other errors into `d`. (versions.c) */
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
                    struct diagnostics *d, struct diagnostics *schedule);
-/* Whether a kernel of the unit can decode: continue a sequence token by token. If not, reports errors. `asked` says that
-   an option asks for decoding, and the spec does not. (decodable.c) */
+/* Whether a kernel of the unit can decode: continue a sequence token by token. If not, reports errors. `asked` says
+   that an option asks for decoding, and the spec does not. (decodable.c) */
 bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d);
 /* Reports what a spec with the delta rule cannot have. Returns false after an error. (decodable.c) */
 bool unit_can_correct(const struct unit *p, struct diagnostics *d);

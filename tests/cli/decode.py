@@ -43,6 +43,25 @@ def chunks_give_what_forward_gives(place):
 
 
 @case
+def chunks_have_the_rows_of_their_tokens(place):
+    """Arrays with an axis Nk or Nq, with and without an axis B."""
+    arrays(place, 75, 75)
+    rng = np.random.default_rng(2)
+    for name, shape in ('far', (4, 75)), ('gate', (2, 2, 75, 3)), ('own', (2, 75)):
+        place.array(name, rng.standard_normal(shape).astype(np.float32))
+    place.write('rows.yaml', 'similarity: {softmax: {modify: "s * own[b][row] + far[h][j] + gate[b][g][i][1]"}}\n'
+                'arrays: {far: {shape: [H, Nk]}, gate: {shape: [B, G, Nk, 3]}, own: {shape: [B, Nq]}}\n'
+                'mask: causal\nshape: {head_dim: 8}\n')
+    place.attnc('run', 'rows.yaml', '--in', 'in', '--out', 'whole')
+    place.attnc('run', 'rows.yaml', '--in', 'in', '--out', 'out', '--chunks', '1,7,20')
+    whole, out = (np.load(place.path(folder, 'out.npy')) for folder in ('whole', 'out'))
+    check(np.abs(whole - out).max() < 1e-5 and not np.isnan(out).any(), 'another out.npy')
+    text = place.attnc('explain', 'rows.yaml', '--set', 'emit=[forward, decode]').stdout
+    check('  far: 4 bytes more for each of these tokens and each sequence and head\n'
+          '  gate: 12 bytes more for each of these tokens and each sequence and key/value head\n\n' in text, text)
+
+
+@case
 def run_writes_statistics(place):
     arrays(place, 75, 75)
     done = place.attnc('run', 'soft.yaml', '--in', 'in', '--out', 'plain')

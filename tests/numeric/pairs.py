@@ -56,11 +56,12 @@ SIMILARITY = {
     'of_entries': {'softmax': {'modify': 's * (2 + entry[b][h]) + kv[g][i - j + 7 + b]'}},
     'of_tokens': {'softmax': {'modify': 's + far[h][j] + of_entry[b][j] + near[i / 4 - j / 4 + 2][j % 3]'}},
     'of_sequences': {'softmax': {'modify': 's * (2 + own[b][row]) + gate[b][h][i][1] * gate[b][h][j][0]'}},
-    'arrays': {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}}}
+    'arrays': {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}},
+    'arrays_of_tokens': {'custom': {'weight': '(1 + s) * (1 + s) * (2 + lasts[b][g][j] * lasts[b][g][j])'}}}
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
           'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
           'kv': {'shape': ['G', 31]}, 'own': {'shape': ['B', 'Nq']}, 'gate': {'shape': ['B', 'H', 'Nk', 2]},
-          'of_entry': {'shape': ['B', 'Nk']}}
+          'of_entry': {'shape': ['B', 'Nk']}, 'lasts': {'shape': ['B', 'G', 'Nk']}}
 MASK = {
     'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20, 'right': 3}},
     'window_back': {'window': {'left': 13}}, 'dilated': {'window': {'left': 7, 'dilation': 3}},
@@ -123,7 +124,7 @@ RULES = [
     (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in (
         'rope', 'halves', 'rope_part', 'angle')),
     (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
-        'alibi', 'dense', 'of_tokens', 'of_sequences', *OF_BLOCKS)),
+        'alibi', 'dense', 'of_tokens', 'of_sequences', 'arrays_of_tokens', *OF_BLOCKS)),
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
     (('project', 'emit'), lambda project, emit: project == 'keys' or emit in FORWARD),
     (('mask', 'emit'), lambda mask, emit: mask in BACK or emit in FORWARD),

@@ -245,7 +245,6 @@ static bool make_plan(struct separation *x, struct plan *plan)
                        x, "the block with a different weight (as in 'local: exact') must be the query's chunk, but "
                           "under this mask it is not") != NULL;
     }
-    if (expr_has(far, EXPR_RANDOM)) return separate_none(x, "it draws a random number for each pair") != NULL;
     if (!expr_has(far, EXPR_OPERAND)) return separate_none(x, "its weight depends only on positions") != NULL;
     plan->features = separate_find(x, far);
     if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
@@ -410,6 +409,15 @@ static void refuse_solve(struct compilation *c)
                       c->reason ? c->reason : "its weights are not summed over keys");
 }
 
+/* Whether a weight has a random factor. Then no weight is separated, not even one of a sum without the factor: the
+   loops visit all pairs anyway. */
+static bool draws_pairs(const struct graph *g)
+{
+    bool draws = false;
+    for (int v = 0; v < g->values; v++) draws |= g->value[v].expr && expr_has(g->value[v].expr, EXPR_RANDOM);
+    return draws;
+}
+
 void pass_separate(struct compilation *c)
 {
     if (!c->program.linear) return;
@@ -420,7 +428,9 @@ void pass_separate(struct compilation *c)
     x->stream = roles.stream;
     if (x->lane < 0 || x->stream < 0) return;
     const bool solves = graph_find_solve(c->graph) >= 0;
-    for (int v = 0; v < c->graph->values; v++) {
+    const bool draws = draws_pairs(c->graph);
+    if (draws) separate_none(x, "it draws a random number for each pair");
+    for (int v = 0; v < c->graph->values && !draws; v++) {
         const struct value *value = &c->graph->value[v];
         bool pair = false, query = false;
         for (int k = 0; k < value->rank; k++) {
