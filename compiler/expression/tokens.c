@@ -195,7 +195,7 @@ static void note_names(struct expression_reader *r, size_t at)
     struct text list = {0};
     expression_list_names(r->place, &list, ", ");
     expression_note(r, at, "the names are %s%s", list.data,
-                    !names_arrays(r)         ? ""
+                    !names_arrays(r)       ? ""
                     : r->arrays->count > 0 ? ", and the names under 'arrays'"
                                            : "; an array is declared under 'arrays'");
     text_free(&list);

@@ -155,12 +155,12 @@ struct spec {
     struct mask *mask;
     enum normalize_kind normalize;
     double sum_plus;
-    double dropout;    /* the probability that a weight is dropped; 0: none is */
-    uint64_t seed;     /* of the draw for dropout, if the caller gives none */
+    double dropout;                /* the probability that a weight is dropped; 0: none is */
+    uint64_t seed;                 /* of the draw for dropout, if the caller gives none */
     const struct expression *sink; /* the logit that has no key */
     /* The logarithm of the factor by which a weight shrinks from one position to the next; NULL: there is no decay */
     const struct expression *decay;
-    int64_t linformer;             /* `size` of linformer; 0: the spec has no projection */
+    int64_t linformer; /* `size` of linformer; 0: the spec has no projection */
     struct position project_at, block_at, algorithm_at, emit_at;
     int64_t head_dim, value_dim, max_length; /* max_length 0: no limit on queries and keys */
     bool values_are_keys;                    /* a value is the first value_dim elements of its key, before `prepare` */

@@ -15,8 +15,8 @@ struct builder {
     struct position at;            /* the place in the spec at which errors are reported now */
     int t, decay_of_query, decay_of_key; /* with `decay`: the axis of its positions, and its prefix sums up to a query
                                             and up to a key */
-    bool lost;                     /* build_real has reported an error */
-    int drawn;                     /* the number of `random` masks so far */
+    bool lost;                           /* build_real has reported an error */
+    int drawn;                           /* the number of `random` masks so far */
 };
 /* Returns the constant `value`. Reports an error if the value would become 0 or infinity in the type of the kernel's
    sums. Only the first such error is reported. */
@@ -54,7 +54,8 @@ const struct expr *build_expression(struct builder *x, const struct expression *
 struct ref build_element(struct builder *x, const struct user_array *a, const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair);
-/* The same for the logarithm of a decay. The elements of arrays that it reads become operands. */
+/* Returns the expression for the logarithm of a decay at the position x->t. The elements of arrays that it reads become
+ * operands. */
 const struct expr *build_decay_expression(struct builder *x, const struct expression *e, struct operands *operands);
 /* Make a parameter, table or constant axis, or return the existing one of that name. A table of that name with other
    numbers gets a new name. */
