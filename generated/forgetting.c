@@ -9,7 +9,7 @@
      k [b g j d]
      v [b g j e]
      gate [b g m j], learned parameter
-     x4 [b g m position] = max(gate[b, g, m, position], -200)
+     x4 [b g m position] = max(gate[b, g, m, position], -10000)
      x5 [b g m i] = sum over position of x4 if position <= i + n_k - n_q
      x6 [b g m j] = sum over position of x4 if position <= j
      x7 [b g m i j] = sum over d of q * k
@@ -1413,9 +1413,9 @@ TARGET_v4 static void forgetting_terms_dgate_v4(const struct call *call, int64_t
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
         dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(gate_tile + j, load_v4(dlog_decay_tile + j) * pick_v4(load_v4(gate_tile + j) < (-2e+02f),
+        store_v4(gate_tile + j, load_v4(dlog_decay_tile + j) * pick_v4(load_v4(gate_tile + j) < (-1e+04f),
             splat_v4(0.0f), splat_v4(1.0f)));
     }
     if (dgate) {
@@ -1443,9 +1443,9 @@ TARGET_v4 static void forgetting_terms_v4(const struct call *call, int64_t task,
     /* gate_tile = gate, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
         gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
-    /* gate_tile = max(gate_tile, -2e+02f) */
+    /* gate_tile = max(gate_tile, -1e+04f) */
     for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(gate_tile + j, max_v4(load_v4(gate_tile + j), splat_v4(-2e+02f)));
+        store_v4(gate_tile + j, max_v4(load_v4(gate_tile + j), splat_v4(-1e+04f)));
     }
     /* log_decay_k = gate_tile */
     for (int64_t j = 0; j < j1 - j0; j++)
@@ -2742,9 +2742,9 @@ TARGET_v3 static void forgetting_terms_dgate_v3(const struct call *call, int64_t
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
         dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(gate_tile + j, load_v3(dlog_decay_tile + j) * pick_v3(load_v3(gate_tile + j) < (-2e+02f),
+        store_v3(gate_tile + j, load_v3(dlog_decay_tile + j) * pick_v3(load_v3(gate_tile + j) < (-1e+04f),
             splat_v3(0.0f), splat_v3(1.0f)));
     }
     if (dgate) {
@@ -2772,9 +2772,9 @@ TARGET_v3 static void forgetting_terms_v3(const struct call *call, int64_t task,
     /* gate_tile = gate, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
         gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
-    /* gate_tile = max(gate_tile, -2e+02f) */
+    /* gate_tile = max(gate_tile, -1e+04f) */
     for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(gate_tile + j, max_v3(load_v3(gate_tile + j), splat_v3(-2e+02f)));
+        store_v3(gate_tile + j, max_v3(load_v3(gate_tile + j), splat_v3(-1e+04f)));
     }
     /* log_decay_k = gate_tile */
     for (int64_t j = 0; j < j1 - j0; j++)
@@ -4063,9 +4063,9 @@ static void forgetting_terms_dgate_any(const struct call *call, int64_t task, un
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
         dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(gate_tile + j, load_any(dlog_decay_tile + j) * pick_any(load_any(gate_tile + j) < (-2e+02f),
+        store_any(gate_tile + j, load_any(dlog_decay_tile + j) * pick_any(load_any(gate_tile + j) < (-1e+04f),
             splat_any(0.0f), splat_any(1.0f)));
     }
     if (dgate) {
@@ -4093,9 +4093,9 @@ static void forgetting_terms_any(const struct call *call, int64_t task, unsigned
     /* gate_tile = gate, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
         gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
-    /* gate_tile = max(gate_tile, -2e+02f) */
+    /* gate_tile = max(gate_tile, -1e+04f) */
     for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(gate_tile + j, max_any(load_any(gate_tile + j), splat_any(-2e+02f)));
+        store_any(gate_tile + j, max_any(load_any(gate_tile + j), splat_any(-1e+04f)));
     }
     /* log_decay_k = gate_tile */
     for (int64_t j = 0; j < j1 - j0; j++)

@@ -11,7 +11,7 @@
      v [b g j e]
      x3 [b g m i d] = q * 0.125
      gate [b g m j d], learned parameter
-     x5 [b g m position d] = max(gate[b, g, m, position, d], -200)
+     x5 [b g m position d] = max(gate[b, g, m, position, d], -10000)
      x6 [b g m i d] = sum over position of x5 if position <= i + n_k - n_q
      x7 [b g m j d] = sum over position of x5 if position <= j
      x8 [b g m i j d] = x3 * k * pow(2.718281828459045, x6 - x7)
@@ -1597,12 +1597,12 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
     transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                 store_v4(gate_tile + d * 64 + j, load_v4(dlog_decay_tile + d * 64 + j) * pick_v4(load_v4(gate_tile + d *
-                    64 + j) < (-2e+02f), splat_v4(0.0f), splat_v4(1.0f)));
+                    64 + j) < (-1e+04f), splat_v4(0.0f), splat_v4(1.0f)));
             }
         }
     }
@@ -2667,12 +2667,12 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
     transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                 store_v4(gate_tile + d * 64 + j, load_v4(dlog_decay_tile + d * 64 + j) * pick_v4(load_v4(gate_tile + d *
-                    64 + j) < (-2e+02f), splat_v4(0.0f), splat_v4(1.0f)));
+                    64 + j) < (-1e+04f), splat_v4(0.0f), splat_v4(1.0f)));
             }
         }
     }
@@ -2703,11 +2703,11 @@ TARGET_v4 static void gla_terms_v4(const struct call *call, int64_t task, unsign
     transpose_v4(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
-    /* gate_tile = max(gate_tile, -2e+02f) */
+    /* gate_tile = max(gate_tile, -1e+04f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(gate_tile + d * 64 + j, max_v4(load_v4(gate_tile + d * 64 + j), splat_v4(-2e+02f)));
+                store_v4(gate_tile + d * 64 + j, max_v4(load_v4(gate_tile + d * 64 + j), splat_v4(-1e+04f)));
             }
         }
     }
@@ -4104,12 +4104,12 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
     transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                 store_v3(gate_tile + d * 64 + j, load_v3(dlog_decay_tile + d * 64 + j) * pick_v3(load_v3(gate_tile + d *
-                    64 + j) < (-2e+02f), splat_v3(0.0f), splat_v3(1.0f)));
+                    64 + j) < (-1e+04f), splat_v3(0.0f), splat_v3(1.0f)));
             }
         }
     }
@@ -5174,12 +5174,12 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
     transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                 store_v3(gate_tile + d * 64 + j, load_v3(dlog_decay_tile + d * 64 + j) * pick_v3(load_v3(gate_tile + d *
-                    64 + j) < (-2e+02f), splat_v3(0.0f), splat_v3(1.0f)));
+                    64 + j) < (-1e+04f), splat_v3(0.0f), splat_v3(1.0f)));
             }
         }
     }
@@ -5210,11 +5210,11 @@ TARGET_v3 static void gla_terms_v3(const struct call *call, int64_t task, unsign
     transpose_v3(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
-    /* gate_tile = max(gate_tile, -2e+02f) */
+    /* gate_tile = max(gate_tile, -1e+04f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(gate_tile + d * 64 + j, max_v3(load_v3(gate_tile + d * 64 + j), splat_v3(-2e+02f)));
+                store_v3(gate_tile + d * 64 + j, max_v3(load_v3(gate_tile + d * 64 + j), splat_v3(-1e+04f)));
             }
         }
     }
@@ -6601,12 +6601,12 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
     transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                 store_any(gate_tile + d * 64 + j, load_any(dlog_decay_tile + d * 64 + j) * pick_any(load_any(gate_tile +
-                    d * 64 + j) < (-2e+02f), splat_any(0.0f), splat_any(1.0f)));
+                    d * 64 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
             }
         }
     }
@@ -7679,12 +7679,12 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
     transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -2e+02f, 0.0f, 1.0f) */
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                 store_any(gate_tile + d * 64 + j, load_any(dlog_decay_tile + d * 64 + j) * pick_any(load_any(gate_tile +
-                    d * 64 + j) < (-2e+02f), splat_any(0.0f), splat_any(1.0f)));
+                    d * 64 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
             }
         }
     }
@@ -7715,11 +7715,11 @@ static void gla_terms_any(const struct call *call, int64_t task, unsigned char *
     transpose_any(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
-    /* gate_tile = max(gate_tile, -2e+02f) */
+    /* gate_tile = max(gate_tile, -1e+04f) */
     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(gate_tile + d * 64 + j, max_any(load_any(gate_tile + d * 64 + j), splat_any(-2e+02f)));
+                store_any(gate_tile + d * 64 + j, max_any(load_any(gate_tile + d * 64 + j), splat_any(-1e+04f)));
             }
         }
     }

@@ -10,7 +10,7 @@
      v [b g j e]
      rate [g m], learned parameter
      step [b g m j], learned parameter
-     x5 [b g m position] = max(exp(rate) * -1 * step[b, g, m, position], -200)
+     x5 [b g m position] = max(exp(rate) * -1 * step[b, g, m, position], -10000)
      x6 [b g m i] = sum over position of x5 if position <= i + n_k - n_q
      x7 [b g m j] = sum over position of x5 if position <= j
      x8 [b g m i j] = sum over d of q * k
@@ -963,10 +963,10 @@ TARGET_v4 static void mamba2_terms_v4(const struct call *call, int64_t task, uns
     /* step_tile = step, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
         step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
-    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -2e+02f) */
+    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
     for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(step_tile + j, max_v4(t_0 * load_v4(step_tile + j), splat_v4(-2e+02f)));
+        store_v4(step_tile + j, max_v4(t_0 * load_v4(step_tile + j), splat_v4(-1e+04f)));
     }
     /* log_decay_k = step_tile */
     for (int64_t j = 0; j < j1 - j0; j++)
@@ -1751,10 +1751,10 @@ TARGET_v3 static void mamba2_terms_v3(const struct call *call, int64_t task, uns
     /* step_tile = step, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
         step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
-    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -2e+02f) */
+    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
     for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(step_tile + j, max_v3(t_0 * load_v3(step_tile + j), splat_v3(-2e+02f)));
+        store_v3(step_tile + j, max_v3(t_0 * load_v3(step_tile + j), splat_v3(-1e+04f)));
     }
     /* log_decay_k = step_tile */
     for (int64_t j = 0; j < j1 - j0; j++)
@@ -2528,10 +2528,10 @@ static void mamba2_terms_any(const struct call *call, int64_t task, unsigned cha
     /* step_tile = step, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
         step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
-    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -2e+02f) */
+    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
     for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(step_tile + j, max_any(t_0 * load_any(step_tile + j), splat_any(-2e+02f)));
+        store_any(step_tile + j, max_any(t_0 * load_any(step_tile + j), splat_any(-1e+04f)));
     }
     /* log_decay_k = step_tile */
     for (int64_t j = 0; j < j1 - j0; j++)

@@ -9,7 +9,7 @@
      k [b g j d]
      v [b g j e]
      rate [g m d], learned parameter
-     x4 [b g m position d] = max(exp(rate) * -1, -200)
+     x4 [b g m position d] = max(exp(rate) * -1, -10000)
      x5 [b g m i d] = sum over position of x4 if position <= i + n_k - n_q
      x6 [b g m j d] = sum over position of x4 if position <= j
      x7 [b g m i j d] = q * k * pow(2.718281828459045, x5 - x6)
@@ -985,11 +985,11 @@ TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsig
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    /* result = max(exp(rate) * -1.0f, -2e+02f) */
+    /* result = max(exp(rate) * -1.0f, -1e+04f) */
     for (int64_t j = 0; j < j1 - j0; j += 16) {
         for (int64_t d = 0; d < 64; d++) {
             const float t_0 = expf(rate[d]) * (-1.0f);
-            const float t_1 = -2e+02f;
+            const float t_1 = -1e+04f;
             store_v4(result + d * 64 + j, splat_v4((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }
@@ -1800,11 +1800,11 @@ TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsig
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    /* result = max(exp(rate) * -1.0f, -2e+02f) */
+    /* result = max(exp(rate) * -1.0f, -1e+04f) */
     for (int64_t j = 0; j < j1 - j0; j += 8) {
         for (int64_t d = 0; d < 64; d++) {
             const float t_0 = expf(rate[d]) * (-1.0f);
-            const float t_1 = -2e+02f;
+            const float t_1 = -1e+04f;
             store_v3(result + d * 64 + j, splat_v3((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }
@@ -2605,11 +2605,11 @@ static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char 
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    /* result = max(exp(rate) * -1.0f, -2e+02f) */
+    /* result = max(exp(rate) * -1.0f, -1e+04f) */
     for (int64_t j = 0; j < j1 - j0; j += 4) {
         for (int64_t d = 0; d < 64; d++) {
             const float t_0 = expf(rate[d]) * (-1.0f);
-            const float t_1 = -2e+02f;
+            const float t_1 = -1e+04f;
             store_any(result + d * 64 + j, splat_any((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }

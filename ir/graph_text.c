@@ -56,7 +56,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
         text_add(out, " ");
         expr_print(m, merged(g, v), v->operand, referred, g, out);
     } else
-        for (int k = 0; k < graph_summed(v); k++) {
+        for (int k = 0, summed = v->op == GRAPH_SOLVE ? v->operands : graph_summed(v); k < summed; k++) {
             text_add(out, v->op == GRAPH_SOLVE && k == SOLVE_FEATURES ? " features " : " ");
             ref_print(m, &v->operand[k], referred, g, out);
         }

@@ -124,9 +124,8 @@ struct decay {
 const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered,
                      const struct expr *e, struct decay *out);
 
-/* A prefix sum: the sum of terms, one for each position, over the positions up to that of a query, or up to that of a
-   key. A kernel computes the prefix sums of a call once, and stores them in arrays over the queries and over the keys
-   (prefix_sums.c). */
+/* A prefix sum: the sum of terms, one for each position, up to the position of a query or of a key. A kernel computes
+   the prefix sums of a call once, and stores them in arrays over the queries and over the keys (prefix_sums.c). */
 struct prefix_sum {
     int terms; /* the number of the value that is summed */
     bool of_query;
@@ -153,8 +152,8 @@ enum prefix_array {
 const char *prefix_array_name(enum prefix_array array);
 enum prefix_array prefix_array_find(const char *name); /* PREFIX_ARRAYS: there is no such array */
 /* Computes the arrays of prefix sums for the interpreters, from the inputs `in` of the graph before all passes. `out`
-   has room for PREFIX_ARRAYS tensors. The low parts are 0, because the interpreters do not round to f32. Returns NULL or
-   an error message. */
+   has room for PREFIX_ARRAYS tensors. The low parts are 0, because the interpreters do not round to f32. Returns NULL
+   or an error message. */
 const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                            int count, struct tensor *out, int *made);
 

@@ -1,5 +1,5 @@
-/* Finds prefix sums: sums of terms over all positions up to that of a query, or up to that of a key. Kernels compute
-   them at the start of a call (pass/prefix_sums.c). */
+/* Finds prefix sums: sums of terms over all positions up to the position of a query or of a key. Kernels compute them
+   at the start of a call (pass/prefix_sums.c). */
 #include "analysis.h"
 
 #include <string.h>

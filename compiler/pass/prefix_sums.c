@@ -1,6 +1,6 @@
 /* Takes prefix sums out of the program, because a loop over pairs of a query and a key must not compute them again. A
    kernel computes them once at the start of a call:
-   - A program of its own, PROGRAM_PREFIX_TERMS, computes the terms. A function of the kernel adds them
+   - A separate program, PROGRAM_PREFIX_TERMS, computes the terms. A function of the kernel adds them
      (emit/embedded/entry.c).
    - All other programs read the sums from two arrays for queries and two for keys. The second array has what the first
      loses by rounding. So a difference of two sums is exact up to its own size, even after a million positions.
@@ -87,7 +87,7 @@ static const struct expr *with_low_parts(struct compilation *c, struct value *v,
         const struct expr *const low = low_part(g, v, a->integer), *const low_b = low_part(g, v, b->integer);
         if (!low || !low_b) {
             diagnostics_error(c->diagnostics, c->spec->similarity.at,
-                              "a weight that reads so many arrays is not compiled yet with a decay");
+                              "a weight with a decay reads too many arrays: this is not compiled yet");
             return e;
         }
         return expr_make(g->module, EXPR_ADD, e, expr_make(g->module, EXPR_SUB, low, low_b, NULL), NULL);

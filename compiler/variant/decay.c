@@ -4,17 +4,18 @@
 
 #include <math.h>
 
-/* The smallest logarithm of a decay from one position to the next, in f32 and in f64. Weights that decay by more are 0
-   in these types. Without a limit, a logarithm such as -1e30 would erase the digits of all later prefix sums. */
-static const double MIN_LOG = -200, MIN_LOG_F64 = -1500;
+/* The minimum of the logarithm of a decay from one position to the next. A weight that decays by this is 0, and a logit
+   that falls by it is below all others. Without a minimum, a logarithm such as -1e30 would erase the digits of all
+   later prefix sums. */
+static const double MIN_LOG = -1e4;
 
 /* Makes the terms of the prefix sums, over [b g m t], and d if each element of the head has its own decay. */
 static int build_terms(struct builder *x)
 {
     const int last = x->spec->decay->uses[NAME_d] ? x->d : -1, axes[] = {x->b, x->kv, x->member, x->t, last};
     struct operands operands = {0};
-    const struct expr *log = build_at_position(x, x->spec->decay, build_index_of(x, x->t), &operands),
-                      *least = build_real(x, x->m->dtype == DTYPE_F64 ? MIN_LOG_F64 : MIN_LOG);
+    const struct expr *const log = build_at_position(x, x->spec->decay, build_index_of(x, x->t), &operands),
+                            *const least = build_real(x, MIN_LOG);
     return graph_map(x->g, last < 0 ? 4 : 5, axes, operands.count, operands.ref, build_op2(x, EXPR_MAX, log, least));
 }
 

@@ -220,7 +220,8 @@ static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
     lower_set_constant(x, sum->streamed || sum->of_slice || sum->over_outer ? sum->begin : sum->at, to,
                        v->op == GRAPH_REDUCE ? v->init : 0);
     const int old = running ? keep_old_maximum(x, sum) : -1;
-    for (int k = 0; k < graph_summed(v) && sum->streamed; k++) lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
+    for (int k = 0; k < graph_summed(v) && sum->streamed; k++)
+        lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
     const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum, to, sum->begin);
     if (sum->rescale >= 0) rescale_sum(x, sum, compensation);
     fold_terms(x, sum, compensation);

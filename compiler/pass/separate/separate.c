@@ -272,7 +272,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
     return plan->features && plan->features->kind != NODE_FACTOR;
 }
 
-/* Inserts the arrays of prefix sums that the ends of chunks read. They are values of their own, because they have no
+/* Inserts the arrays of prefix sums that the ends of chunks read. They are separate values, because they have no
    gradient: the result does not depend on where chunks end. */
 static void read_at_chunks(struct separation *x)
 {
