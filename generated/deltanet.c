@@ -621,13 +621,13 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_11), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
@@ -1165,13 +1165,13 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[4] = {0};
+                    mask_v3 in_region[4] = {0};
                     if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_11), mask_v3);
                     }
-                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
+                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
@@ -1699,13 +1699,13 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[8] = {0};
+                    mask_any in_region[8] = {0};
                     if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
                     const int64_t t_11 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_11), mask_any);
                     }
-                    add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, seen, i1 - i0);
+                    add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
                 }
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);

@@ -625,13 +625,13 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_9), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_9), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1014,13 +1014,13 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[4] = {0};
+                    mask_v4 in_region[4] = {0};
                     if (finite_v4(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
                     }
-                    add_seen_v4(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, seen, i1 - i0);
+                    add_seen_v4(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
@@ -1181,14 +1181,14 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                     dot4_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                         }
                         add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
-                            seen, j1 - j0);
+                            in_region, j1 - j0);
                     }
                 } else
                     dot5_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -1224,14 +1224,14 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                     dot4_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
                         const int64_t t_5 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot5_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
@@ -1950,13 +1950,13 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_9), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_9), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2343,13 +2343,13 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[8] = {0};
+                    mask_v3 in_region[8] = {0};
                     if (finite_v3(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
                     }
-                    add_seen_v3(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, seen, i1 - i0);
+                    add_seen_v3(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
@@ -2510,14 +2510,14 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                     dot4_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                         }
                         add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
-                            seen, j1 - j0);
+                            in_region, j1 - j0);
                     }
                 } else
                     dot5_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -2553,14 +2553,14 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                     dot4_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
                         const int64_t t_5 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot5_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
@@ -3270,13 +3270,13 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_9), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_9), mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3664,13 +3664,13 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[16] = {0};
+                    mask_any in_region[16] = {0};
                     if (finite_any(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
                     }
-                    add_seen_any(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, seen, i1 - i0);
+                    add_seen_any(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
@@ -3831,14 +3831,14 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                     dot4_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_3 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                         }
                         add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 64, seen, j1 - j0);
+                            score + i * 64, in_region, j1 - j0);
                     }
                 } else
                     dot5_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -3874,14 +3874,14 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                     dot4_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
                         const int64_t t_5 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
                         }
-                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64, seen,
-                            j1 - j0);
+                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
                     }
                 } else
                     dot5_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,

@@ -28,11 +28,11 @@
    Linear from 48 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 147456 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 147456 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 147456 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -562,22 +562,22 @@ TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int6
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -702,13 +702,13 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_2), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_2), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -907,12 +907,12 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -929,6 +929,20 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
             32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+           (log_decay_q_low_tile - log_de ... */
+        const int t_7 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(query + f * 32 + i, (load_v4(q_tile + f * 32 + i) * 0.125f) * (t_7 ? splat_v4(1.0f) :
+                    exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot3_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
@@ -964,11 +978,11 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                const int64_t t_7 = n_k - n_q;
+                const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                    const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
+                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_9) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight + j * 32 + i),
                             splat_v4(0.0f)));
                     }
@@ -977,35 +991,21 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_10 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_10 = n_k - n_q;
+                    const int t_11 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
-                            (-(int64_t)t_10), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_10)) &
+                            (-(int64_t)t_11), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
-        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_de ... */
-        const int t_11 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(query + f * 32 + i, (load_v4(q_tile + f * 32 + i) * 0.125f) * (t_11 ? splat_v4(1.0f) :
-                    exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot5_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1365,14 +1365,14 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                     dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 seen[4] = {0};
+                        mask_v4 in_region[4] = {0};
                         if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_1, mask_v4);
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_1, mask_v4);
                         }
                         add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, seen, j1 - j0);
+                            weight + i * 64, in_region, j1 - j0);
                     }
                 } else
                     dot1_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -1799,21 +1799,21 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
     float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, i: 32] */
     float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 12288); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 274432); /* [d: 64, i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 290816); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 552960); /* [d: 64, i: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 20480); /* [d: 64, j: 32, i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 290816); /* [d: 64, i: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 299008); /* [d: 64, j: 32, i: 32] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 569344); /* [d: 64, i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(part->work + 569344); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 577536); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
-    float *const q_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(part->work + 577536); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 602112); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -1838,6 +1838,21 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
         dot7_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+        /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+           (log_decay_q_low_tile - log_deca ... */
+        const int t_8 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t f = 0; f < 64; f++) {
+                const vec_v4 sum_from_state_7 = load_v4(sum_from_state + f * 32 + i);
+                const vec_v4 t_9 = exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk *
+                    32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f);
+                store_v4(query + f * 32 + i, sum_from_state_7 * ((t_8 ? splat_v4(1.0f) : t_9) * 0.125f));
+                store_v4(sum_from_state + f * 32 + i, sum_from_state_7 * ((load_v4(q_tile + f * 32 + i) * (t_8 ?
+                    splat_v4(0.0f) : t_9)) * 0.125f));
+            }
+        }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t d = 0; d < 64; d++) {
@@ -1869,13 +1884,13 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                    const int64_t t_10 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                        const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v4(weight + d * 1024 + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
-                                    t_8) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4),
+                                    t_11) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4),
                                     load_v4(weight + d * 1024 + j * 32 + i), splat_v4(0.0f)));
                             }
                     }
@@ -1899,13 +1914,13 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight_2, 0.0f) */
-                    const int64_t t_9 = n_k - n_q;
+                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
+                        const ints_v4 t_13 = (i0 + i + lane_v4) + t_12;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v4(weight_2 + d * 1024 + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
-                                    t_10) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4),
+                                    t_13) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4),
                                     load_v4(weight_2 + d * 1024 + j * 32 + i), splat_v4(0.0f)));
                             }
                     }
@@ -1922,21 +1937,6 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
                         add_v4(row_sum_2 + d * 32 + i, row_sum_2_compensation + d * 32 + i, row_sum_2_in, splat_v4(1));
                     }
                 }
-            }
-        }
-        /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_deca ... */
-        const int t_12 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 sum_from_state_11 = load_v4(sum_from_state + f * 32 + i);
-                const vec_v4 t_13 = exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk *
-                    32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f);
-                store_v4(query + f * 32 + i, sum_from_state_11 * ((t_12 ? splat_v4(1.0f) : t_13) * 0.125f));
-                store_v4(sum_from_state + f * 32 + i, sum_from_state_11 * ((load_v4(q_tile + f * 32 + i) * (t_12 ?
-                    splat_v4(0.0f) : t_13)) * 0.125f));
             }
         }
         /* row_sum = query + row_sum; row_sum_2 = sum_from_state + row_sum_2 */
@@ -2313,7 +2313,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            dot5_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
+            dot3_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
@@ -2458,22 +2458,22 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     /* sum[e][j] += sum over i of dout * weight_2 */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(dout + i0 * dout_row,
                         dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot3_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot4_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            mask_v4 seen[2] = {0};
+                            mask_v4 in_region[2] = {0};
                             if (finite_v4(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                             const int64_t t_20 = (i0 + i) + n_k - n_q;
                             const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const ints_v4 t_19 = j0 + j + lane_v4;
-                                seen[j / 16] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_v4);
+                                in_region[j / 16] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_v4);
                             }
-                            add_seen_v4(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32, seen,
-                                j1 - j0);
+                            add_seen_v4(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32,
+                                in_region, j1 - j0);
                         }
                     } else
-                        dot4_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot5_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                 }
             }
@@ -3069,22 +3069,22 @@ TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int6
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -3209,13 +3209,13 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_2), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_2), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -3414,12 +3414,12 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -3436,6 +3436,20 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
             32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+           (log_decay_q_low_tile - log_de ... */
+        const int t_7 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(query + f * 32 + i, (load_v3(q_tile + f * 32 + i) * 0.125f) * (t_7 ? splat_v3(1.0f) :
+                    exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot3_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -3471,11 +3485,11 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                const int64_t t_7 = n_k - n_q;
+                const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                    const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
+                        store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_9) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight + j * 32 + i),
                             splat_v3(0.0f)));
                     }
@@ -3484,35 +3498,21 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[4] = {0};
+                    mask_v3 in_region[4] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_10 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_10 = n_k - n_q;
+                    const int t_11 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
-                            (-(int64_t)t_10), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_10)) &
+                            (-(int64_t)t_11), mask_v3);
                     }
-                    add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, seen, i1 - i0);
+                    add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
-        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_de ... */
-        const int t_11 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(query + f * 32 + i, (load_v3(q_tile + f * 32 + i) * 0.125f) * (t_11 ? splat_v3(1.0f) :
-                    exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot5_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -3872,14 +3872,14 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                     dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 seen[8] = {0};
+                        mask_v3 in_region[8] = {0};
                         if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_1, mask_v3);
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_1, mask_v3);
                         }
                         add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, seen, j1 - j0);
+                            weight + i * 64, in_region, j1 - j0);
                     }
                 } else
                     dot1_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -4306,21 +4306,21 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
     float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, i: 32] */
     float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 12288); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 274432); /* [d: 64, i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 290816); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 552960); /* [d: 64, i: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 20480); /* [d: 64, j: 32, i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 290816); /* [d: 64, i: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 299008); /* [d: 64, j: 32, i: 32] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 569344); /* [d: 64, i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(part->work + 569344); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 577536); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
-    float *const q_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(part->work + 577536); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 602112); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -4345,6 +4345,21 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
         dot7_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+        /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+           (log_decay_q_low_tile - log_deca ... */
+        const int t_8 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t f = 0; f < 64; f++) {
+                const vec_v3 sum_from_state_7 = load_v3(sum_from_state + f * 32 + i);
+                const vec_v3 t_9 = exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk *
+                    32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f);
+                store_v3(query + f * 32 + i, sum_from_state_7 * ((t_8 ? splat_v3(1.0f) : t_9) * 0.125f));
+                store_v3(sum_from_state + f * 32 + i, sum_from_state_7 * ((load_v3(q_tile + f * 32 + i) * (t_8 ?
+                    splat_v3(0.0f) : t_9)) * 0.125f));
+            }
+        }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
@@ -4376,13 +4391,13 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                    const int64_t t_10 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                        const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v3(weight + d * 1024 + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
-                                    t_8) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3),
+                                    t_11) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3),
                                     load_v3(weight + d * 1024 + j * 32 + i), splat_v3(0.0f)));
                             }
                     }
@@ -4406,13 +4421,13 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight_2, 0.0f) */
-                    const int64_t t_9 = n_k - n_q;
+                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
+                        const ints_v3 t_13 = (i0 + i + lane_v3) + t_12;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v3(weight_2 + d * 1024 + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
-                                    t_10) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3),
+                                    t_13) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3),
                                     load_v3(weight_2 + d * 1024 + j * 32 + i), splat_v3(0.0f)));
                             }
                     }
@@ -4429,21 +4444,6 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
                         add_v3(row_sum_2 + d * 32 + i, row_sum_2_compensation + d * 32 + i, row_sum_2_in, splat_v3(1));
                     }
                 }
-            }
-        }
-        /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_deca ... */
-        const int t_12 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 sum_from_state_11 = load_v3(sum_from_state + f * 32 + i);
-                const vec_v3 t_13 = exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk *
-                    32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f);
-                store_v3(query + f * 32 + i, sum_from_state_11 * ((t_12 ? splat_v3(1.0f) : t_13) * 0.125f));
-                store_v3(sum_from_state + f * 32 + i, sum_from_state_11 * ((load_v3(q_tile + f * 32 + i) * (t_12 ?
-                    splat_v3(0.0f) : t_13)) * 0.125f));
             }
         }
         /* row_sum = query + row_sum; row_sum_2 = sum_from_state + row_sum_2 */
@@ -4820,7 +4820,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            dot5_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
+            dot3_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
@@ -4965,22 +4965,22 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     /* sum[e][j] += sum over i of dout * weight_2 */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(dout + i0 * dout_row,
                         dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot3_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot4_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            mask_v3 seen[4] = {0};
+                            mask_v3 in_region[4] = {0};
                             if (finite_v3(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                             const int64_t t_20 = (i0 + i) + n_k - n_q;
                             const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const ints_v3 t_19 = j0 + j + lane_v3;
-                                seen[j / 8] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_v3);
+                                in_region[j / 8] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_v3);
                             }
-                            add_seen_v3(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32, seen,
-                                j1 - j0);
+                            add_seen_v3(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32,
+                                in_region, j1 - j0);
                         }
                     } else
-                        dot4_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot5_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                 }
             }
@@ -5566,22 +5566,22 @@ APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_ste
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -5706,13 +5706,13 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_2), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_2), mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -5911,12 +5911,12 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -5933,6 +5933,20 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
             log_decay_q_low_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+           (log_decay_q_low_tile - log_de ... */
+        const int t_7 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(query + f * 32 + i, (load_any(q_tile + f * 32 + i) * 0.125f) * (t_7 ? splat_any(1.0f) :
+                    exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot3_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -5968,11 +5982,11 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                const int64_t t_7 = n_k - n_q;
+                const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                    const ints_any t_9 = (i0 + i + lane_any) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
+                        store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_9) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight + j * 32 + i),
                             splat_any(0.0f)));
                     }
@@ -5981,35 +5995,21 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[8] = {0};
+                    mask_any in_region[8] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_10 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_10 = n_k - n_q;
+                    const int t_11 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
-                            (-(int64_t)t_10), mask_any);
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_10)) &
+                            (-(int64_t)t_11), mask_any);
                     }
-                    add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, seen, i1 - i0);
+                    add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
-        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_de ... */
-        const int t_11 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(query + f * 32 + i, (load_any(q_tile + f * 32 + i) * 0.125f) * (t_11 ? splat_any(1.0f) :
-                    exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot5_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -6369,14 +6369,14 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                     dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any seen[16] = {0};
+                        mask_any in_region[16] = {0};
                         if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                         const int64_t t_1 = (i0 + i) + n_k - n_q;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_1, mask_any);
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_1, mask_any);
                         }
                         add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, seen, j1 - j0);
+                            weight + i * 64, in_region, j1 - j0);
                     }
                 } else
                     dot1_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -6803,21 +6803,21 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
     float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, i: 32] */
     float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 12288); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 274432); /* [d: 64, i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 290816); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 552960); /* [d: 64, i: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 20480); /* [d: 64, j: 32, i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 290816); /* [d: 64, i: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 299008); /* [d: 64, j: 32, i: 32] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 569344); /* [d: 64, i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(part->work + 569344); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 577536); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
-    float *const q_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(part->work + 577536); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 602112); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -6842,6 +6842,21 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
         dot7_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+        /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+           (log_decay_q_low_tile - log_deca ... */
+        const int t_8 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t f = 0; f < 64; f++) {
+                const vec_any sum_from_state_7 = load_any(sum_from_state + f * 32 + i);
+                const vec_any t_9 = exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk
+                    * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i)
+                    - (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f);
+                store_any(query + f * 32 + i, sum_from_state_7 * ((t_8 ? splat_any(1.0f) : t_9) * 0.125f));
+                store_any(sum_from_state + f * 32 + i, sum_from_state_7 * ((load_any(q_tile + f * 32 + i) * (t_8 ?
+                    splat_any(0.0f) : t_9)) * 0.125f));
+            }
+        }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
@@ -6873,13 +6888,13 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                    const int64_t t_7 = n_k - n_q;
+                    const int64_t t_10 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                        const ints_any t_11 = (i0 + i + lane_any) + t_10;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_any(weight + d * 1024 + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <=
-                                    t_8) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any),
+                                    t_11) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any),
                                     load_any(weight + d * 1024 + j * 32 + i), splat_any(0.0f)));
                             }
                     }
@@ -6904,13 +6919,13 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight_2, 0.0f) */
-                    const int64_t t_9 = n_k - n_q;
+                    const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_10 = (i0 + i + lane_any) + t_9;
+                        const ints_any t_13 = (i0 + i + lane_any) + t_12;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_any(weight_2 + d * 1024 + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j)
-                                    <= t_10) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any),
+                                    <= t_13) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any),
                                     load_any(weight_2 + d * 1024 + j * 32 + i), splat_any(0.0f)));
                             }
                     }
@@ -6928,22 +6943,6 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
                             splat_any(1));
                     }
                 }
-            }
-        }
-        /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_deca ... */
-        const int t_12 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t f = 0; f < 64; f++) {
-                const vec_any sum_from_state_11 = load_any(sum_from_state + f * 32 + i);
-                const vec_any t_13 = exp2_any(((load_any(log_decay_q_tile + f * 32 + i) -
-                    (log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f);
-                store_any(query + f * 32 + i, sum_from_state_11 * ((t_12 ? splat_any(1.0f) : t_13) * 0.125f));
-                store_any(sum_from_state + f * 32 + i, sum_from_state_11 * ((load_any(q_tile + f * 32 + i) * (t_12 ?
-                    splat_any(0.0f) : t_13)) * 0.125f));
             }
         }
         /* row_sum = query + row_sum; row_sum_2 = sum_from_state + row_sum_2 */
@@ -7321,7 +7320,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            dot5_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
+            dot3_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
@@ -7468,22 +7467,22 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
                         i1)) && !finite_any(dout + i0 * dout_row, dout_row, i1 - i0, 64),
                         0)) { /* infinity and NaN affect only queries that see them */
-                        dot3_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot4_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            mask_any seen[8] = {0};
+                            mask_any in_region[8] = {0};
                             if (finite_any(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                             const int64_t t_20 = (i0 + i) + n_k - n_q;
                             const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const ints_any t_19 = j0 + j + lane_any;
-                                seen[j / 4] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_any);
+                                in_region[j / 4] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_any);
                             }
-                            add_seen_any(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32, seen,
-                                j1 - j0);
+                            add_seen_any(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32,
+                                in_region, j1 - j0);
                         }
                     } else
-                        dot4_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot5_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                 }
             }
@@ -7749,19 +7748,19 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_v4, .tile = -1, .own = 49152, .of_token = 4160,
+        if (n_k >= 48) return (struct version){.head = gla_linear_v4, .tile = -1, .own = 57344, .of_token = 4160,
             .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_rows_v4, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_v3, .tile = -1, .own = 49152, .of_token = 4160,
+        if (n_k >= 48) return (struct version){.head = gla_linear_v3, .tile = -1, .own = 57344, .of_token = 4160,
             .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_rows_v3, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
     }
 #endif
-    if (n_k >= 48) return (struct version){.head = gla_linear_any, .tile = -1, .own = 49152, .of_token = 4160,
+    if (n_k >= 48) return (struct version){.head = gla_linear_any, .tile = -1, .own = 57344, .of_token = 4160,
         .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = gla_rows_any, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
 }
@@ -8098,7 +8097,7 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 602112,
+        if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 610304,
             .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_dq_dlog_decay_q_v4, .tile = 64, .own = 9641984, .of_pair = 128,
             .wanted = wanted_0};
@@ -8106,13 +8105,13 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 602112,
+        if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 610304,
             .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_dq_dlog_decay_q_v3, .tile = 64, .own = 9641984, .of_pair = 128,
             .wanted = wanted_0};
     }
 #endif
-    if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 602112,
+    if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 610304,
         .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = gla_dq_dlog_decay_q_any, .tile = 64, .own = 9641984, .of_pair = 128,
         .wanted = wanted_0};

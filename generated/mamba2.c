@@ -27,11 +27,11 @@
    Linear from 186 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 131072 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 139520 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 131072 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 139520 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 123392 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 131072 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 139520 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -516,29 +516,29 @@ TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int6
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -624,13 +624,13 @@ TARGET_v4 static void mamba2_rows_v4(const struct call *call, int64_t task, unsi
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_4 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_4), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_4), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -816,12 +816,12 @@ TARGET_v4 APART void mamba2_queries_v4(const struct call *call, int64_t task, co
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 12288); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 12416); /* [i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 41088); /* [i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -835,6 +835,20 @@ TARGET_v4 APART void mamba2_queries_v4(const struct call *call, int64_t task, co
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
             log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
+           - log_decay_chunk_l ... */
+        const int t_12 = chunk == 0;
+        const float log_decay_chunk_13 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_14 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_15 = t_12 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_13) +
+                (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_14)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(query + f * 32 + i, load_v4(q_tile + f * 32 + i) * t_15);
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot4_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
@@ -847,24 +861,24 @@ TARGET_v4 APART void mamba2_queries_v4(const struct call *call, int64_t task, co
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot5_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
             /* score = score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 log_decay_q_tile_12 = load_v4(log_decay_q_tile + i);
-                const vec_v4 log_decay_q_low_tile_13 = load_v4(log_decay_q_low_tile + i);
+                const vec_v4 log_decay_q_tile_16 = load_v4(log_decay_q_tile + i);
+                const vec_v4 log_decay_q_low_tile_17 = load_v4(log_decay_q_low_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4(((log_decay_q_tile_12 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_13 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4(((log_decay_q_tile_16 -
+                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_17 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                const int64_t t_14 = n_k - n_q;
+                const int64_t t_18 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_15 = (i0 + i + lane_v4) + t_14;
+                    const ints_v4 t_19 = (i0 + i + lane_v4) + t_18;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_15) &
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_19) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
                             splat_v4(0.0f)));
                     }
@@ -873,35 +887,21 @@ TARGET_v4 APART void mamba2_queries_v4(const struct call *call, int64_t task, co
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot6_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_16 = n_k - n_q;
-                    const int t_17 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_20 = n_k - n_q;
+                    const int t_21 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_16)) &
-                            (-(int64_t)t_17), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_20)) &
+                            (-(int64_t)t_21), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot6_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot7_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
-        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
-           - log_decay_chunk_l ... */
-        const int t_18 = chunk == 0;
-        const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_21 = t_18 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_19) +
-                (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_20)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(query + f * 32 + i, load_v4(q_tile + f * 32 + i) * t_21);
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot7_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1304,29 +1304,29 @@ TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int6
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -1412,13 +1412,13 @@ TARGET_v3 static void mamba2_rows_v3(const struct call *call, int64_t task, unsi
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_4 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_4), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_4), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1604,12 +1604,12 @@ TARGET_v3 APART void mamba2_queries_v3(const struct call *call, int64_t task, co
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 12288); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 12416); /* [i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 41088); /* [i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -1623,6 +1623,20 @@ TARGET_v3 APART void mamba2_queries_v3(const struct call *call, int64_t task, co
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
             log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
+           - log_decay_chunk_l ... */
+        const int t_12 = chunk == 0;
+        const float log_decay_chunk_13 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_14 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_15 = t_12 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_13) +
+                (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_14)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(query + f * 32 + i, load_v3(q_tile + f * 32 + i) * t_15);
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1635,24 +1649,24 @@ TARGET_v3 APART void mamba2_queries_v3(const struct call *call, int64_t task, co
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot5_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
             /* score = score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 log_decay_q_tile_12 = load_v3(log_decay_q_tile + i);
-                const vec_v3 log_decay_q_low_tile_13 = load_v3(log_decay_q_low_tile + i);
+                const vec_v3 log_decay_q_tile_16 = load_v3(log_decay_q_tile + i);
+                const vec_v3 log_decay_q_low_tile_17 = load_v3(log_decay_q_low_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3(((log_decay_q_tile_12 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_13 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * exp2_v3(((log_decay_q_tile_16 -
+                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_17 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                const int64_t t_14 = n_k - n_q;
+                const int64_t t_18 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_15 = (i0 + i + lane_v3) + t_14;
+                    const ints_v3 t_19 = (i0 + i + lane_v3) + t_18;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_15) &
+                        store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_19) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
                             splat_v3(0.0f)));
                     }
@@ -1661,35 +1675,21 @@ TARGET_v3 APART void mamba2_queries_v3(const struct call *call, int64_t task, co
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[4] = {0};
+                    mask_v3 in_region[4] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_16 = n_k - n_q;
-                    const int t_17 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_20 = n_k - n_q;
+                    const int t_21 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_16)) &
-                            (-(int64_t)t_17), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_20)) &
+                            (-(int64_t)t_21), mask_v3);
                     }
-                    add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
-        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
-           - log_decay_chunk_l ... */
-        const int t_18 = chunk == 0;
-        const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_21 = t_18 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_19) +
-                (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_20)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(query + f * 32 + i, load_v3(q_tile + f * 32 + i) * t_21);
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot7_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -2082,29 +2082,29 @@ APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_ste
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot4_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot5_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64);
 }
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -2190,13 +2190,13 @@ static void mamba2_rows_any(const struct call *call, int64_t task, unsigned char
             0)) { /* infinity and NaN affect only queries that see them */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_4 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_4), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_4), mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2381,12 +2381,12 @@ APART void mamba2_queries_any(const struct call *call, int64_t task, const struc
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 12288); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 12416); /* [i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 41088); /* [i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -2400,6 +2400,20 @@ APART void mamba2_queries_any(const struct call *call, int64_t task, const struc
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
             log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
+           - log_decay_chunk_l ... */
+        const int t_12 = chunk == 0;
+        const float log_decay_chunk_13 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_14 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_15 = t_12 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
+                log_decay_chunk_13) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_14)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(query + f * 32 + i, load_any(q_tile + f * 32 + i) * t_15);
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -2412,24 +2426,24 @@ APART void mamba2_queries_any(const struct call *call, int64_t task, const struc
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot5_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
             /* score = score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any log_decay_q_tile_12 = load_any(log_decay_q_tile + i);
-                const vec_any log_decay_q_low_tile_13 = load_any(log_decay_q_low_tile + i);
+                const vec_any log_decay_q_tile_16 = load_any(log_decay_q_tile + i);
+                const vec_any log_decay_q_low_tile_17 = load_any(log_decay_q_low_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any(((log_decay_q_tile_12 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_13 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * exp2_any(((log_decay_q_tile_16 -
+                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_17 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
-                const int64_t t_14 = n_k - n_q;
+                const int64_t t_18 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_15 = (i0 + i + lane_any) + t_14;
+                    const ints_any t_19 = (i0 + i + lane_any) + t_18;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_15) &
+                        store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_19) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
                             splat_any(0.0f)));
                     }
@@ -2438,35 +2452,21 @@ APART void mamba2_queries_any(const struct call *call, int64_t task, const struc
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[8] = {0};
+                    mask_any in_region[8] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_16 = n_k - n_q;
-                    const int t_17 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_20 = n_k - n_q;
+                    const int t_21 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_16)) &
-                            (-(int64_t)t_17), mask_any);
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_20)) &
+                            (-(int64_t)t_21), mask_any);
                     }
-                    add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                    add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
-        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
-           - log_decay_chunk_l ... */
-        const int t_18 = chunk == 0;
-        const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_21 = t_18 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
-                log_decay_chunk_19) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_20)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(query + f * 32 + i, load_any(q_tile + f * 32 + i) * t_21);
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot7_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -2556,19 +2556,19 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 186) return (struct version){.head = mamba2_linear_v4, .tile = -1, .own = 32768, .of_token = 4160,
+        if (n_k >= 186) return (struct version){.head = mamba2_linear_v4, .tile = -1, .own = 41216, .of_token = 4160,
             .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = mamba2_rows_v4, .tile = 64, .own = 123392, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 186) return (struct version){.head = mamba2_linear_v3, .tile = -1, .own = 32768, .of_token = 4160,
+        if (n_k >= 186) return (struct version){.head = mamba2_linear_v3, .tile = -1, .own = 41216, .of_token = 4160,
             .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = mamba2_rows_v3, .tile = 64, .own = 123392, .of_pair = 128};
     }
 #endif
-    if (n_k >= 186) return (struct version){.head = mamba2_linear_any, .tile = -1, .own = 32768, .of_token = 4160,
+    if (n_k >= 186) return (struct version){.head = mamba2_linear_any, .tile = -1, .own = 41216, .of_token = 4160,
         .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = mamba2_rows_any, .tile = 64, .own = 123392, .of_pair = 128};
 }

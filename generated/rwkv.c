@@ -26,11 +26,11 @@
    Linear from 49 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 147456 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 147456 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 147456 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -505,22 +505,22 @@ TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int6
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -623,13 +623,13 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[4] = {0};
+                mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_2), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_2), mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, seen, i1 - i0);
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -828,12 +828,12 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -850,6 +850,20 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
             32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
+           - log_decay_chunk_l ... */
+        const int t_7 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(query + f * 32 + i, load_v4(q_tile + f * 32 + i) * (t_7 ? splat_v4(1.0f) :
+                    exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot3_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
@@ -885,11 +899,11 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                const int64_t t_7 = n_k - n_q;
+                const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                    const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
+                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_9) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight + j * 32 + i),
                             splat_v4(0.0f)));
                     }
@@ -898,35 +912,21 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 seen[2] = {0};
+                    mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_10 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_10 = n_k - n_q;
+                    const int t_11 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
-                            (-(int64_t)t_10), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_10)) &
+                            (-(int64_t)t_11), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, seen, i1 - i0);
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
-        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
-           - log_decay_chunk_l ... */
-        const int t_11 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(query + f * 32 + i, load_v4(q_tile + f * 32 + i) * (t_11 ? splat_v4(1.0f) :
-                    exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot5_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1320,22 +1320,22 @@ TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int6
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -1438,13 +1438,13 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[8] = {0};
+                mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_2), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_2), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, seen, i1 - i0);
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -1643,12 +1643,12 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -1665,6 +1665,20 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
             32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
+           - log_decay_chunk_l ... */
+        const int t_7 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(query + f * 32 + i, load_v3(q_tile + f * 32 + i) * (t_7 ? splat_v3(1.0f) :
+                    exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot3_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1700,11 +1714,11 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                const int64_t t_7 = n_k - n_q;
+                const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                    const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
+                        store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_9) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight + j * 32 + i),
                             splat_v3(0.0f)));
                     }
@@ -1713,35 +1727,21 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 seen[4] = {0};
+                    mask_v3 in_region[4] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_10 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_10 = n_k - n_q;
+                    const int t_11 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
-                            (-(int64_t)t_10), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_10)) &
+                            (-(int64_t)t_11), mask_v3);
                     }
-                    add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, seen, i1 - i0);
+                    add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
-        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
-           - log_decay_chunk_l ... */
-        const int t_11 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(query + f * 32 + i, load_v3(q_tile + f * 32 + i) * (t_11 ? splat_v3(1.0f) :
-                    exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot5_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -2125,22 +2125,22 @@ APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_ste
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -2243,13 +2243,13 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
             0)) { /* infinity and NaN affect only queries that see them */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[16] = {0};
+                mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 const int64_t t_2 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_2), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_2), mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, seen, i1 - i0);
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
             dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -2448,12 +2448,12 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
         ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -2470,6 +2470,20 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
             log_decay_q_low_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
+           - log_decay_chunk_l ... */
+        const int t_7 = chunk == 0;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(query + f * 32 + i, load_any(q_tile + f * 32 + i) * (t_7 ? splat_any(1.0f) :
+                    exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
+            }
+        }
+        /* sum_from_state[e][i] = sum over f of state * query */
+        dot3_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -2505,11 +2519,11 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
             }
             if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
-                const int64_t t_7 = n_k - n_q;
+                const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                    const ints_any t_9 = (i0 + i + lane_any) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
+                        store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_9) &
                             (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight + j * 32 + i),
                             splat_any(0.0f)));
                     }
@@ -2518,35 +2532,21 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any seen[8] = {0};
+                    mask_any in_region[8] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = n_k - n_q;
-                    const int t_10 = (chunk * 32) <= (j0 + j);
+                    const int64_t t_10 = n_k - n_q;
+                    const int t_11 = (chunk * 32) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
-                            (-(int64_t)t_10), mask_any);
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_10)) &
+                            (-(int64_t)t_11), mask_any);
                     }
-                    add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, seen, i1 - i0);
+                    add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
-        /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
-           - log_decay_chunk_l ... */
-        const int t_11 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(query + f * 32 + i, load_any(q_tile + f * 32 + i) * (t_11 ? splat_any(1.0f) :
-                    exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot5_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -2635,19 +2635,19 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 49) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 49152, .of_token = 4160,
+        if (n_k >= 49) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 57344, .of_token = 4160,
             .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 155648, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 49) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 49152, .of_token = 4160,
+        if (n_k >= 49) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 57344, .of_token = 4160,
             .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 155648, .of_pair = 128};
     }
 #endif
-    if (n_k >= 49) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 49152, .of_token = 4160,
+    if (n_k >= 49) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 57344, .of_token = 4160,
         .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 155648, .of_pair = 128};
 }

@@ -21,8 +21,8 @@ _attnc_keys=(
     mask=lengths mask=blocks mask.window.left= mask.window.right= mask.window.dilation= mask.block_window.block= mask.block_window.left=
     mask.block_window.right= mask.prefix.length= mask.global.count= mask.global.tokens= mask.random.block= mask.random.count= mask.random.seed=
     mask.random.causal=true mask.random.causal=false mask.blocks.block= mask.blocks.count= mask.expr= mask.any= mask.all= mask.not= normalize=sum
-    normalize=none normalize.sum_plus= normalize.sink= decay.log= dropout= seed= project=linformer project.linformer.size= shape.head_dim=
-    shape.value_dim= shape.values=given shape.values=keys shape.max_length= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto
+    normalize=none normalize.sum_plus= normalize.sink= decay.log= delta.rate= dropout= seed= project=linformer project.linformer.size=
+    shape.head_dim= shape.value_dim= shape.values=given shape.values=keys shape.max_length= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto
     algorithm=quadratic algorithm=linear emit= arrays= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows=
     schedule.vectors= schedule.unroll= schedule.crossover= schedule.together= schedule.units= schedule.backward.tile_q= schedule.backward.tile_k=
     schedule.backward.chunk= schedule.backward.part= schedule.backward.rows= schedule.backward.vectors= schedule.backward.unroll=

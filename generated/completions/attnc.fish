@@ -93,6 +93,7 @@ set -g __attnc_keys \
     'normalize.sum_plus=' \
     'normalize.sink=' \
     'decay.log=' \
+    'delta.rate=' \
     'dropout=' \
     'seed=' \
     'project=linformer' \

@@ -57,7 +57,7 @@ FORWARD = {
     'positions': {'delta': {'rate': '(t % 5 + b + h) * 0.1 / (B + H)'}, 'arrays': {}},
     'values_are_keys': {'shape': {'head_dim': 16, 'value_dim': 9, 'values': 'keys'}},
     'wide': {'shape': {'head_dim': 40, 'value_dim': 130}},
-    'narrow': {'shape': {'head_dim': 2, 'value_dim': 1}},
+    'narrow': {'shape': {'head_dim': 4, 'value_dim': 3}},
     'block_1': {'block': 1}, 'block_5': {'block': 5}, 'block_200': {'block': 200},
     'statistics': {'similarity': {'linear': {'features': 'squared_relu'}}, 'normalize': 'sum',
                    'emit': ['forward', 'statistics']},
