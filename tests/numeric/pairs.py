@@ -53,6 +53,7 @@ SIMILARITY = {
     'custom_positions': {'custom': {'weight': '1 + s * s * (h + 1) / (1 + fabs(i - j))'}},
     'decay': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -4 - h), i - j)'}},
     'table': {'softmax': {'modify': 's * (2 + tau[h]) + table[h][i - j + 7] + fmin(s, bound)'}},
+    'capped': {'softmax': {'modify': '(1 + bound * bound) * tanh(s / (1 + bound * bound))'}},
     'of_entries': {'softmax': {'modify': 's * (2 + entry[b][h]) + kv[g][i - j + 7 + b]'}},
     'of_tokens': {'softmax': {'modify': 's + far[h][j] + of_entry[b][j] + near[i / 4 - j / 4 + 2][j % 3]'}},
     'of_sequences': {'softmax': {'modify': 's * (2 + own[b][row]) + gate[b][h][i][1] * gate[b][h][j][0]'}},
@@ -112,7 +113,7 @@ BACKWARD = {'backward', 'everything', 'statistics_backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
         'of_batch_back', 'lengths_back', 'roots_back', 'nothing'}
 NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'named', 'multiplicative', 'additive',
-               'custom_exponential', 'custom_positions', 'table', 'of_entries', 'of_tokens', 'of_sequences'}
+               'custom_exponential', 'custom_positions', 'table', 'capped', 'of_entries', 'of_tokens', 'of_sequences'}
 OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
 CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}

@@ -70,6 +70,19 @@ def gradients(folder):
 
 
 @case
+def numbers_are_arrays_without_axes(folder):
+    q, k, v = inputs()
+
+    def capped(q, cap):
+        return attnc.attention(q, k, v, score='cap * tanh(s / cap)', arrays={'cap': cap})
+    out = capped(q, jnp.float32(2.5))
+    close(capped(q, 2.5), out, 0, 'a number')
+    close(jax.jit(lambda q: capped(q, 2.5))(q), out, 0, 'a number, jit')
+    ends = [np.square(np.asarray(capped(q, c), np.float64)).sum() for c in (2.51, 2.49)]
+    close(jax.grad(lambda c: (capped(q, c) ** 2).sum())(jnp.float32(2.5)), (ends[0] - ends[1]) / 0.02, 1e-3, 'a gradient')
+
+
+@case
 def vmap_over_batches(folder):
     made = small('softmax_causal')
     q, k, v = (jnp.stack([a, 0.5 * a, -a]) for a in inputs())

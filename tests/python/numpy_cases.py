@@ -251,8 +251,8 @@ def one_line(folder):
     score = 's + table[h][i - j + 1] - far[j]'
     close(attnc.attention(q, k, v, score=score, mask='causal', arrays={'table': table, 'far': far}),
           wanted(np.exp(s / np.sqrt(8) + table[:, np.clip(i - j + 1, 0, 4)] - far), j <= i), 1e-5, 'arrays')
-    refuses(lambda: attnc.attention(q, k, v, score=score, arrays={'table': table, 'far': 3}), TypeError,
-            'arrays: far is a int; expected an array')
+    refuses(lambda: attnc.attention(q, k, v, score=score, arrays={'table': table, 'far': '3'}), TypeError,
+            'arrays: far is a str; expected an array or a number')
     refuses(lambda: attnc.attention(q, k, v, score=score, arrays={'table': table, 'far': far.astype('f8')}), TypeError,
             'far is float64; attention takes float32')
     before = len(attnc._kernel._formulas)
@@ -265,6 +265,36 @@ def one_line(folder):
     refuses(lambda: attnc.attention(q.astype('i4'), k, v), TypeError,
             'q is int32; attention takes float32, float64, float16, bfloat16')
     refuses(lambda: attnc.attention(q, k, v, weight='1 + t'), attnc.SpecError, "attention.yaml:1:…")
+
+
+@case
+def numbers_are_arrays_without_axes(folder):
+    q, k, v = arrays()
+    s = np.einsum('bhid,bhjd->bhij', *(a.astype('f8') for a in (q, k.repeat(2, 1)))) / np.sqrt(8)
+    causal = np.arange(7) <= np.arange(5)[:, None] + 2
+
+    def wanted(cap):
+        weight = np.where(causal, np.exp(cap * np.tanh(s / cap)), 0)
+        return np.einsum('bhij,bhje->bhie', weight / weight.sum(-1, keepdims=True), v.repeat(2, 1))
+    score = 'cap * tanh(s / cap)'
+    for cap in 2.5, 3, np.float32(2.5), np.float64(2.5), np.int64(3), np.array(2.5, 'f4'):
+        close(attnc.attention(q, k, v, score=score, mask='causal', arrays={'cap': cap}), wanted(float(cap)), 1e-5,
+              'cap %r' % cap)
+    made = attnc.kernel({'name': 'capped', 'similarity': {'softmax': {'modify': score}}, 'mask': 'causal',
+                         'arrays': {'cap': {'shape': []}}, 'shape': {'head_dim': 8}})
+    out, dout = made(q, k, v, cap=2.5), np.random.default_rng(5).standard_normal(q.shape).astype('f4')
+    expected = ((wanted(2.501) - wanted(2.499)) * dout).sum() / 0.002
+    for cap in 2.5, np.float64(2.5), np.array(2.5, 'f4'):
+        got = made.backward(q, k, v, out, dout, cap=cap, wanted='dcap')
+        check(got.dcap.shape == () and got.dcap.dtype == 'float32', 'dcap is %r' % got.dcap)
+        close(got.dcap, expected, 1e-4, 'dcap of %r' % cap)
+    for cap in 2.5, np.float32(2.5):
+        state = made.state(2, cap=cap)
+        rows = [state.extend(*(a[:, :, n:n + 1].copy() for a in (np.concatenate([q[:, :, :2], q], 2), k, v)))
+                for n in range(7)]
+        close(np.concatenate(rows, 2)[:, :, 2:], out, 1e-5, 'extend')
+    refuses(lambda: made(q, k, v, cap='2'), TypeError, 'cap is a str; expected a NumPy array, or a tensor with __dlpack__')
+    refuses(lambda: made(q, k, v, cap=np.ones(2, 'f4')), ValueError, 'cap has shape [2]; expected []')
 
 
 @case

@@ -384,6 +384,17 @@ def formulas_read_arrays(folder):
     check(layer.table.grad is not None, 'the table has no gradient')
     refuses(lambda: layer(q, k, v), ValueError, 'tables needs the parameter warm, float32 [H]')
 
+    def capped(q, k, v, cap):
+        return attnc.attention(q, k, v, score='cap * tanh(s / cap)', arrays={'cap': cap})
+    cap = torch.tensor(2.5, requires_grad=True)
+    out = capped(q, k, v, cap)
+    gradient, = torch.autograd.grad(out.square().sum(), cap)
+    ends = [capped(*(a.detach() for a in (q, k, v)), c).double().square().sum() for c in (2.51, 2.49)]
+    close(gradient, (ends[0] - ends[1]) / 0.02, 1e-3, 'the gradient with respect to a number')
+    compiled = torch.compile(capped, backend='eager', fullgraph=True)
+    for c in 2.5, cap, 3.5, 4.5:   # the second number makes torch.compile trace with a symbol for it
+        close(compiled(q, k, v, c).detach(), capped(q, k, v, c).detach(), 0, 'compiled with %r' % c)
+
 
 @case
 def errors_are_exact(folder):

@@ -14,6 +14,7 @@ of_arrays: NDArray[np.float32] = kernel(array, array, array, threads=2, out=arra
 of_tensors: torch.Tensor = kernel(tensor, tensor, tensor, seed=1)
 mixed: NDArray[np.float32] = kernel(array, tensor, tensor, features_wq=array)
 formula: torch.Tensor = attnc.attention(tensor, tensor, tensor, weight="s * s", mask={"window": {"left": 3}})
+scored: NDArray[np.float32] = attnc.attention(array, array, array, score="s * scale", arrays={"scale": 0.5})
 token: NDArray[np.float32] = kernel.state(2, capacity=8).extend(array, array, array, lengths=[1, 1])
 gradients = kernel.backward(array, array, array, array, array, wanted=("dq",))
 model: torch.nn.Linear = attnc.torch.replace(torch.nn.Linear(2, 2), "softmax").undo()

@@ -140,6 +140,22 @@ def _is(value: Any, module: str, kind: str) -> bool:
     return made is not None and isinstance(value, made)
 
 
+def _is_number(value: Any) -> bool:
+    """Whether the value is a number of Python or NumPy, not an array."""
+    return isinstance(value, (int, float)) or _is(value, "numpy", "floating") or _is(value, "numpy", "integer")
+
+
+class _Number:
+    """A number that is stored like an array without axes."""
+
+    def __init__(self, value: Any, dtype: str) -> None:
+        kind = {"f64": ctypes.c_double, "i32": ctypes.c_int32}.get(dtype, ctypes.c_float)
+        self.memory: Any = kind(value)
+        sign = "<" if sys.byteorder == "little" else ">"
+        self.__array_interface__ = {"data": (ctypes.addressof(self.memory), False), "shape": (), "version": 3,
+                                    "typestr": f"{sign}{'i' if dtype == 'i32' else 'f'}{ctypes.sizeof(self.memory)}"}
+
+
 def _has_tangent(tensor: Any) -> bool:
     """Whether PyTorch's forward-mode differentiation has a tangent for the tensor."""
     forward = sys.modules["torch"].autograd.forward_ad
@@ -662,8 +678,8 @@ class Binding:
             word = _word(p.name)
             if "d" + word in wanted:
                 like = next(array for array in call.read if array.name == word)
-                parameters[number] = call.writes("d" + word, gradients.get("d" + word), given[p.name], like, p.shape,
-                                                 p.dtype).address
+                parameters[number] = call.writes("d" + word, gradients.get("d" + word), call.given[p.name], like,
+                                                 p.shape, p.dtype).address
         if saved is not None:
             saved._give(call)
         results = call.run(self.kernel.backward, self.kernel.backward_workspace, *(array.address for array in arrays),
@@ -682,6 +698,7 @@ class _Call:
         self.problem = _Problem(threads=threads, team=_teams.of_torch(), seed=seed or 0)
         self.sizes: dict[str, int] = {}
         self.params: int | None = None
+        self.given: dict[str, Any] = {}  # the parameters by name; a number is a _Number
         self.tokens: str | None = None  # the size that is the number of rows of q and k in this call, if not n_q and n_k
         self.read: list[_Array] = []
         self.written: list[Any] = []
@@ -751,6 +768,10 @@ class _Call:
                     raise ValueError(f"{binding.name} needs the parameter {word}, "
                                      f"{_OTHER_NAMES[p.dtype][0]} [{', '.join(map(str, shape))}]")
                 continue
+            if not p.shape and _is_number(value):
+                value = _Number(value, p.dtype)
+                self.keep.append(value)
+            self.given[p.name] = value
             array = _Array(word, value, kernel=binding.name)
             _expect(binding.name, word, array, p.dtype, shape, self.sizes)
             try:

@@ -16,7 +16,7 @@ import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array
-from ._call import Binding, Outputs, Saved, _is
+from ._call import Binding, Outputs, Saved, _is, _is_number
 from ._compiler import Source, Spec
 from ._state import State, loaded
 
@@ -300,7 +300,7 @@ class Kernel:
 
     def __call__(self, q: AnyArray, k: Array, v: Array | None = None, *, seed: int | None = None, out: Array | None = None,
                  saved: Saved | None = None, statistics: bool | Array = False, threads: int | None = None,
-                 **parameters: Array) -> AnyArray:
+                 **parameters: Array | float) -> AnyArray:
         """Attention of q over k and v.
 
         q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]. H is a multiple of G, and query head h reads head
@@ -316,7 +316,8 @@ class Kernel:
             attnc.merge() merges such results for two sets of keys. The call cannot be differentiated.
         threads: the number of threads; default: one for each processor, or torch.get_num_threads() for tensors. The
             result does not depend on it.
-        parameters: arrays by keyword; the attribute `parameters` describes them
+        parameters: arrays by keyword; the attribute `parameters` describes them. For a parameter without axes, also a
+            number
 
         Returns an array like q, [B, H, n_q, E]. The last query has the position of the last key; the output of a query
         that sees no key is 0. PyTorch and JAX can differentiate the call.
@@ -348,7 +349,7 @@ class Kernel:
 
     def backward(self, q: Array, k: Array, v: Array | None = None, out: Array | None = None,
                  dout: Array | None = None, *, seed: int | None = None, saved: Saved | None = None, wanted: Sequence[str] | str | None = None, threads: int | None = None,
-                 **parameters: Array) -> Any:
+                 **parameters: Array | float) -> Any:
         """Gradients of a call with NumPy arrays. PyTorch and JAX call this automatically.
 
         q, k, v, seed, parameters: as for the call
@@ -372,7 +373,7 @@ class Kernel:
                                 threads or 0)
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, seed: int | None = None,
-              threads: int | None = None, **parameters: Array) -> State:
+              threads: int | None = None, **parameters: Array | float) -> State:
         """A state of empty sequences. Its method extend(q, k, v) appends tokens: a whole prompt, or token by token.
 
         batch: the number of sequences
@@ -389,7 +390,7 @@ class Kernel:
                      self._given(parameters))
 
     def load_state(self, data: bytes, *, capacity: int = 4096, seed: int | None = None,
-                   threads: int | None = None, **parameters: Array) -> State:
+                   threads: int | None = None, **parameters: Array | float) -> State:
         """A state from the bytes of State.tobytes(), made on this machine or on one with the same byte order.
 
         capacity: used only if the bytes contain no capacity; other arguments: as for state()
@@ -502,23 +503,27 @@ def _sole_subscripts(text: str, name: str) -> tuple[str, ...]:
 _Declared = tuple[str, tuple["int | str", ...], str]  # the name, shape and type of an array in a spec
 
 
-def _type_of(dtype: str) -> str:
+def _type_of(array: Any, in_mask: bool) -> str:
+    """The type of an array in a spec. A number is real, but a mask reads an integer as it is."""
+    if _is_number(array):
+        return "int" if in_mask and not isinstance(array, float) else "real"
+    dtype = str(array.dtype).removeprefix("torch.")
     return "bool" if dtype in ("bool", "uint8") else "int" if dtype.startswith("int") else "real"
 
 
-def _declared(text: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
+def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
     """Arrays as a spec declares them. An axis whose subscript is always b, h, g, j or row has the size of that name, so
     that one kernel serves all problems; any other axis has its number of elements."""
     names = {"b": ("B", q.shape[0]), "h": ("H", q.shape[1]), "g": ("G", k.shape[1]), "j": ("Nk", k.shape[2]),
              "row": ("Nq", q.shape[2])}
-    made = []
+    made, text = [], f"{formula} {mask}"
     for name, array in arrays.items():
-        shape: list[int | str] = [int(n) for n in array.shape]
+        shape: list[int | str] = [] if _is_number(array) else [int(n) for n in array.shape]
         for axis, word in enumerate(_sole_subscripts(text, name)[:len(shape)]):
             symbol, size = names.get(word, ("", 0))
             if symbol and size == shape[axis] and symbol not in shape:
                 shape[axis] = symbol
-        made.append((name, tuple(shape), _type_of(str(array.dtype).removeprefix("torch."))))
+        made.append((name, tuple(shape), _type_of(array, re.search(rf"\b{name}\b", mask) is not None)))
     return tuple(made)
 
 
@@ -554,7 +559,7 @@ _formulas: dict[Any, Kernel] = {}
 
 def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, score: str | None = None,
               mask: str | Mapping[str, Any] | None = None, normalize: str | Mapping[str, Any] | None = None,
-              algorithm: str | None = None, arrays: Mapping[str, Array] | None = None, dropout: float = 0.0,
+              algorithm: str | None = None, arrays: Mapping[str, Array | float] | None = None, dropout: float = 0.0,
               seed: int | None = None, out: Array | None = None,
               threads: int | None = None) -> AnyArray:
     """Attention from a formula, compiled at the first call.
@@ -569,8 +574,8 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         ("causal"), or a dictionary like its YAML ({"window": {"left": 255}})
     normalize: "sum" (the default), "none", or {"sum_plus": c}
     algorithm: "auto", "quadratic" or "linear"
-    arrays: arrays that `weight`, `score` or `mask` reads, by name: score="s + table[h][i - j + 127]", arrays={"table":
-        table}; mask="seen[b][row][j]", arrays={"seen": seen}. Numbers are float32 (float64 with float64 q), integers
+    arrays: numbers and arrays that `weight`, `score` or `mask` reads, by name: score="s + table[h][i - j + 127]",
+        arrays={"table": table}; mask="seen[b][row][j]", arrays={"seen": seen}. Arrays of numbers are float32 (float64 with float64 q), integers
         int32, and a given mask bool. A subscript beyond an end reads the element at that end. PyTorch computes
         gradients with respect to them. Another number of elements along an axis compiles another kernel, unless the
         subscript is always h, j, b, g or row
@@ -597,9 +602,9 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         raise TypeError(f"q is {dtype}; attention takes {', '.join(_FLOATS)}")
     given: dict[str, Any] = dict(arrays or {})
     for name, array in given.items():
-        if not hasattr(array, "shape"):
-            raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array")
-    declared = _declared(f"{weight or score or ''} {mask or ''}", given, *inputs[:2])
+        if not _is_number(array) and not hasattr(array, "shape"):
+            raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array or a number")
+    declared = _declared(weight or score or "", str(mask or ""), given, *inputs[:2])
     # torch.compile has a symbol for the default of a number; the literal 0.0 is a constant for it
     formula = (weight, score, mask, normalize, algorithm, dropout if dropout else 0.0, declared,
                int(inputs[0].shape[3]), int(inputs[2].shape[3]), _FLOATS[dtype])

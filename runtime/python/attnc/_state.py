@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ._array import AnyArray, Array
-from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _word, key_of
+from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _is_number, _word, key_of
 
 if TYPE_CHECKING:
     from ._kernel import Kernel
@@ -35,7 +35,10 @@ def _zeros(size: int) -> Any:
 
 
 def _place_of(value: Any) -> tuple[Any, ...] | None:
-    """The address, shape, strides and dtype of a parameter. None: it is not a plain NumPy array or tensor."""
+    """The address, shape, strides and dtype of a parameter; the text of a number. None: it is not a plain NumPy array or
+    tensor, and not a number."""
+    if _is_number(value):
+        return (repr(value),)
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
         return _address_in(sys.modules["numpy"])(value), value.shape, value.strides, value.dtype
     if (_is(value, "torch", "Tensor") and value.is_cpu and value.layout is sys.modules["torch"].strided

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._call import _INTEGERS, size_of
+from ._call import _INTEGERS, _is_number, size_of
 from ._compiler import CompilerError
 from ._kernel import Kernel
 
@@ -239,6 +239,8 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
         if value is None:
             raise ValueError(f"{kernel.name} needs the parameter {p.keyword}, {_DTYPES[p.dtype]} "
                              f"[{', '.join(map(str, p.shape))}]")
+        if not p.shape and _is_number(value):
+            value = jnp.asarray(value, _DTYPES[p.dtype])
         _check(kernel, sizes, p.keyword, value, p.dtype, p.shape)
         parameters.append(jnp.asarray(value))
     return _function(kernel)(q, jnp.asarray(k), jnp.asarray(v), *parameters)

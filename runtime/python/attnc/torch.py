@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ._call import _INTEGERS, Saved, _has_tangent, key_of_tensors
+from ._call import _INTEGERS, Saved, _has_tangent, _is_number, key_of_tensors
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
@@ -271,6 +271,15 @@ def _is_eager(*tensors: Any) -> bool:
     return _is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
 
 
+def _as_tensor(value: Any, word: str) -> Any:
+    """A number becomes a tensor without axes, of the dtype that a parameter has; any other value stays."""
+    return torch.tensor(value, dtype=_DTYPES[word], device="cpu") if _is_number(value) else value
+
+
+def _as_tensors(kernel: Kernel, parameters: Sequence[Any]) -> list[Any]:
+    return [value if p.shape else _as_tensor(value, p.dtype) for p, value in zip(kernel.parameters, parameters)]
+
+
 def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
               seed: Optional[int], out: Any = None, threads: Optional[int] = None) -> Tensor:
     q, k, v = (a.detach() if a.requires_grad else a for a in (q, k, v))
@@ -297,7 +306,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
             kernel = kernel._as({torch.bfloat16: "bf16", torch.float16: "f16"}[narrow])
             q, k, v = q.to(narrow), k.to(narrow), v.to(narrow)
     _check(kernel, q, k, v)
-    parameters = [given[p.name] for p in kernel.parameters]
+    parameters = _as_tensors(kernel, [given[p.name] for p in kernel.parameters])
     for p, value in zip(kernel.parameters, parameters):
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, because q is one")
@@ -348,7 +357,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
         _refuse_tangents("attention", q, k, v)
         *words, head_dim, value_dim, dtype = formula
         formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype)
-        given = [arrays[name] for name in _names_of_formula(*formula)]
+        given = [_as_tensor(arrays[name], "f64" if dtype == "f64" else "f32") for name in _names_of_formula(*formula)]
         differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in (q, k, v, *given))
         return _forward(_text_of_formula(*formula), q, k, v, given, seed, differentiable)[0]  # type: ignore[no-any-return]
     return _of_formula(*formula)(q, k, v, seed=seed, out=out, threads=threads, **arrays)
@@ -365,7 +374,7 @@ def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters:
         return call(kernel, q, k, v, seed, None, None, given)
     kernel = _kernel_of(text)
     kernel._check_values(v)
-    v = _values(kernel, k, v)
+    v, parameters = _values(kernel, k, v), _as_tensors(kernel, parameters)
     differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *parameters))
     return _forward(text, q, k, v, parameters, seed, differentiable)[0]  # type: ignore[no-any-return]
 
@@ -422,7 +431,7 @@ class Attention(nn.Module):
             for word, array in self._initial().items():
                 getattr(self, word).copy_(array)
 
-    def forward(self, q: Tensor, k: Tensor, v: Optional[Tensor] = None, **given_arrays: Tensor) -> Tensor:
+    def forward(self, q: Tensor, k: Tensor, v: Optional[Tensor] = None, **given_arrays: Tensor | float) -> Tensor:
         word = _WORDS.get(q.dtype, self.kernel.dtype)
         arrays: dict[str, Any] = dict(given_arrays)
         for p in self.kernel.parameters:
