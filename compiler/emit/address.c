@@ -40,9 +40,21 @@ static bool has_rows(const struct emitter *x, const struct array *a)
     return false;
 }
 
+/* Whether the array is the gradient with respect to a parameter. It is contiguous, whatever its axes are. */
+static bool is_gradient_of_param(const struct emitter *x, const struct array *a)
+{
+    const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
+    return k >= 0 && x->arrays->array[k].place == PLACE_GRADIENTS;
+}
+
+bool emit_of_rows(const struct emitter *x, const struct array *a)
+{
+    return array_of_rows(x->l, a) && !is_gradient_of_param(x, a);
+}
+
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a)
 {
-    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && array_of_rows(x->l, a)) ||
+    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && emit_of_rows(x, a)) ||
                                      prefix_array_find(a->name) != PREFIX_ARRAYS);
     const int k = table ? kernel_array_find(x->arrays, a->name) : -1;
     return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
@@ -50,8 +62,7 @@ const struct kernel_array *emit_strided_rows(const struct emitter *x, const stru
 
 bool emit_has_row_strides(const struct emitter *x, const struct array *a)
 {
-    const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
-    return array_of_elements(x->l, a) && (k < 0 || x->arrays->array[k].place != PLACE_GRADIENTS);
+    return array_of_elements(x->l, a) && !is_gradient_of_param(x, a);
 }
 
 bool emit_has_dropped(const struct emitter *x, const struct array *a)
@@ -102,7 +113,7 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
     struct arena *arena = x->m->arena;
     for (int k = 0; k < r->rank; k++) {
         if (ref_axis(r, k) != axis) continue;
-        const bool rows = array_of_rows(x->l, a);
+        const bool rows = emit_of_rows(x, a);
         if (k == a->rank - 1 && !(rows && emit_strided_rows(x, a))) return "1";
         enum size_source source = x->m->axis[a->axes[k]].source;
         if (emit_sums_of_queries(x, a) && source == SIZE_N_Q)

@@ -79,13 +79,22 @@ bool emit_tasks_over(const struct loops *l, enum size_source source)
     return false;
 }
 
-int64_t emit_units_of(const struct loops *l)
+/* Whether the heads of the tasks are those that the entry points assume. A tile of queries is of a query head, but the
+   gradient with respect to an array [B, G, Nq] has tiles of key/value heads. */
+static bool has_assumed_heads(const struct loops *l)
+{
+    const bool of_queries = emit_tasks_of(l) > 0 && !emit_tasks_of_keys(l);
+    return emit_tasks_over(l, SIZE_KV_HEADS) && (!of_queries || emit_tasks_over(l, SIZE_MEMBERS));
+}
+
+int64_t emit_units_of(const struct loops *l, bool backward)
 {
     struct chain heads = chain_of(l->body);
+    const bool assumed = backward ? has_assumed_heads(l) : emit_tasks_over(l, SIZE_KV_HEADS);
     int64_t units = 1;
     for (int k = 0; k < heads.loops; k++) {
         const struct axis *axis = &l->module->axis[heads.loop[k]->axis];
-        if (axis->source == SIZE_BATCH && !has_units(l) && emit_tasks_over(l, SIZE_KV_HEADS)) return 0;
+        if (axis->source == SIZE_BATCH && !has_units(l) && assumed) return 0;
         if (axis->source == SIZE_UNITS) units = axis->extent;
     }
     return emit_in_phases(l) ? 0 : units;

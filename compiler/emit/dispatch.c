@@ -153,12 +153,13 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
     if (wanted) text_add(out, ", .wanted = wanted_%d", wanted_function(x, wanted));
     if (emit_tasks_of_keys(l))
         text_add(out, ", .of_keys = %s", emit_tasks_over(l, SIZE_MEMBERS) ? "OF_QUERY_HEAD" : "OF_KEY_HEAD");
-    if (emit_units_of(l))
-        text_add(out, ", .units = %lld, .unit_heads = %d", (long long)emit_units_of(l),
+    const int64_t units = emit_units_of(l, program_is_backward(&c->program));
+    if (units)
+        text_add(out, ", .units = %lld, .unit_heads = %d", (long long)units,
                  emit_tasks_over(l, SIZE_MEMBERS)    ? 2
                  : emit_tasks_over(l, SIZE_KV_HEADS) ? 1
                                                      : 0);
-    if (emit_units_of(l) && emit_tasks_over(l, SIZE_BATCH)) text_add(out, ", .unit_batch = 1");
+    if (units && emit_tasks_over(l, SIZE_BATCH)) text_add(out, ", .unit_batch = 1");
     if (emit_in_order(l)) text_add(out, ", .in_order = 1");
     if (x->apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
     if (emit_in_phases(l))

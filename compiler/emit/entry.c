@@ -248,7 +248,8 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
     bool of_batch = false;
     for (int k = 0; k < e->p->backwards; k++) {
         const struct compilation *const c = e->p->backward[k].c;
-        of_batch |= c && emit_units_of(c->loops) && emit_tasks_over(c->loops, SIZE_BATCH);
+        of_batch |= c && emit_units_of(c->loops, program_is_backward(&c->program)) &&
+                    emit_tasks_over(c->loops, SIZE_BATCH);
     }
     template_set_number(t, "TOTALS", totals);
     template_set_number(t, "UNITS_OF_BATCH", of_batch);

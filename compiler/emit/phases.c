@@ -310,14 +310,14 @@ void emit_tasks(struct emitter *x, struct text *out)
     x->indent = 4;
     emit_statements(x, heads.body);
     struct template_names t = {.arena = x->m->arena};
-    template_set(&t, "WHAT",
-                 program_adds_totals(&x->c->program)
-                     ? "the totals of the partial sums that the slices of rows have stored"
-                 : program_folds_states(&x->c->program)  ? "adds the sums of one head to those of another state"
-                 : program_prepares_keys(&x->c->program) ? "prepares a tile of keys of one head for a state"
-                 : emit_units_of(x->l)                   ? "one slice of the rows of all batches and heads"
-                 : emit_tasks_of_keys(x->l)              ? "one tile of keys of one head"
-                                                         : "one tile of queries of one head");
+    template_set(
+        &t, "WHAT",
+        program_adds_totals(&x->c->program)     ? "the totals of the partial sums that the slices of rows have stored"
+        : program_folds_states(&x->c->program)  ? "adds the sums of one head to those of another state"
+        : program_prepares_keys(&x->c->program) ? "prepares a tile of keys of one head for a state"
+        : emit_units_of(x->l, program_is_backward(&x->c->program)) ? "one slice of the rows of all batches and heads"
+        : emit_tasks_of_keys(x->l)                                 ? "one tile of keys of one head"
+                                                                   : "one tile of queries of one head");
     task_piece(&t, "TASK", out);
     task_function(x, &heads, NULL,
                   arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)",

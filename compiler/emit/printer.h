@@ -94,7 +94,7 @@ int64_t emit_tasks_of(const struct loops *l);
 /* Returns the number of slices that the rows are divided into, if a task is a slice. If each batch entry or head has
    separate slices, this is the number for one of them. Returns 1 if tasks run over the rows without dividing them, or
    add up the partial sums of slices. Returns 0 if a task is a tile or a head. */
-int64_t emit_units_of(const struct loops *l);
+int64_t emit_units_of(const struct loops *l, bool backward);
 /* Returns whether the tasks are tiles of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
 /* Returns whether the tasks of a head add to shared sums, each task after the task before it. */
@@ -112,6 +112,8 @@ const char *emit_condition(struct emitter *x, const struct stmt *s);
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
 /* Returns whether the array has a vector for each row, and strides of its rows. A gradient with respect to an array in
    `params` is contiguous. */
+/* Whether the array has one number per row of queries, and is not the gradient with respect to a parameter. */
+bool emit_of_rows(const struct emitter *x, const struct array *a);
 bool emit_has_row_strides(const struct emitter *x, const struct array *a);
 /* Returns whether an array has elements for each query head, not only for each key/value head. */
 bool emit_has_members(const struct emitter *x, const struct array *a);

@@ -86,7 +86,7 @@ static const char *strides_of(const struct emitter *x, const struct array *a)
 static const char *address_of_rows(struct emitter *x, const struct array *a, const char *name)
 {
     struct arena *arena = x->m->arena;
-    const bool members = emit_has_members(x, a), rows = array_of_rows(x->l, a) && !emit_strided_rows(x, a),
+    const bool members = emit_has_members(x, a), rows = emit_of_rows(x, a) && !emit_strided_rows(x, a),
                b = task_fixes(x, SIZE_BATCH), g = task_fixes(x, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
     const char *strides = strides_of(x, a),
                *head = !members ? "g"
@@ -111,8 +111,7 @@ static const char *address_of(struct emitter *x, const struct array *a)
 {
     struct arena *arena = x->m->arena;
     const char *name = emit_name(arena, a->name);
-    if (emit_has_row_strides(x, a) || array_of_rows(x->l, a) || emit_strided_rows(x, a))
-        return address_of_rows(x, a, name);
+    if (emit_has_row_strides(x, a) || emit_of_rows(x, a) || emit_strided_rows(x, a)) return address_of_rows(x, a, name);
     const char *made = NULL; /* the row-major index over the leading axes */
     const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);
     for (int k = 0; k < a->rank; k++) {
@@ -168,8 +167,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
             continue;
         }
         const char *place = address_of(x, array);
-        const bool contiguous = array_of_rows(x->l, array) && !emit_strided_rows(x, array);
-        const bool of_caller = array_of_elements(x->l, array) || array_of_rows(x->l, array),
+        const bool contiguous = emit_of_rows(x, array) && !emit_strided_rows(x, array);
+        const bool of_caller = array_of_elements(x->l, array) || emit_of_rows(x, array),
                    left = array->kind == ARRAY_INPUT &&
                           (array->sums ? !emit_sums_of_queries(x, array)
                                        : !of_caller); /* from an earlier part; NULL if the call does not need it */
@@ -259,7 +258,8 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
             text_add(out, "    const int64_t %s = call->p.heads / call->p.kv_heads * call->p.n_q;\n", name);
         else if (given[k] == SIZE_MEMBERS)
             text_add(out, "    const int64_t %s = call->p.heads / %s;\n", name,
-                     emit_units_of(x->l) ? "max(call->p.kv_heads, 1)" : "call->p.kv_heads");
+                     emit_units_of(x->l, program_is_backward(&x->c->program)) ? "max(call->p.kv_heads, 1)"
+                                                                              : "call->p.kv_heads");
         else
             text_add(out, "    const int64_t %s = call->p.%s%s;\n", name, name,
                      given[k] == SIZE_BATCH && emit_numbers_sequences(x->c->spec) ? " + call->other_sequences" : "");

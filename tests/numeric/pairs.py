@@ -56,13 +56,19 @@ SIMILARITY = {
     'capped': {'softmax': {'modify': '(1 + bound * bound) * tanh(s / (1 + bound * bound))'}},
     'of_entries': {'softmax': {'modify': 's * (2 + entry[b][h]) + kv[g][i - j + 7 + b]'}},
     'of_tokens': {'softmax': {'modify': 's + far[h][j] + of_entry[b][j] + near[i / 4 - j / 4 + 2][j % 3]'}},
+    'of_queries': {'softmax': {'modify': 's + of_group[b][g][row] * tanh(s) + pairs[b][h][row][j]'}},
+    'of_buckets': {'softmax': {'modify': 's + table[h][bucket[b][j] - bucket[b][i]] * (1 + given_keys[h][j])'}},
     'of_sequences': {'softmax': {'modify': 's * (2 + own[b][row]) + gate[b][h][i][1] * gate[b][h][j][0]'}},
     'arrays': {'custom': {'weight': '(1 + s * tau[h]) * (1 + s * tau[h])'}},
     'arrays_of_tokens': {'custom': {'weight': '(1 + s) * (1 + s) * (2 + lasts[b][g][j] * lasts[b][g][j])'}}}
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
           'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
           'kv': {'shape': ['G', 31]}, 'own': {'shape': ['B', 'Nq']}, 'gate': {'shape': ['B', 'H', 'Nk', 2]},
-          'of_entry': {'shape': ['B', 'Nk']}, 'lasts': {'shape': ['B', 'G', 'Nk']}}
+          'of_entry': {'shape': ['B', 'Nk']},
+          'of_group': {'shape': ['B', 'G', 'Nq']}, 'pairs': {'shape': ['B', 'H', 'Nq', 'Nk']},
+          'given': {'shape': ['B', 'Nq', 'Nk'], 'type': 'bool'}, 'given_keys': {'shape': ['H', 'Nk'], 'type': 'bool'},
+          'bucket': {'shape': ['B', 'Nk'], 'type': 'int'}, 'ends': {'shape': ['B', 'H'], 'type': 'int'},
+          'width': {'shape': [], 'type': 'int'}, 'sinks': {'shape': [4], 'type': 'bool'}, 'lasts': {'shape': ['B', 'G', 'Nk']}}
 MASK = {
     'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20, 'right': 3}},
     'window_back': {'window': {'left': 13}}, 'dilated': {'window': {'left': 7, 'dilation': 3}},
@@ -82,6 +88,8 @@ MASK = {
     'of_heads': {'expr': '(i + h) % 3 != j % 2'}, 'of_heads_back': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
     'of_batch': {'expr': '(i + b) % 3 != j % 2'}, 'of_batch_back': {'expr': 'j <= i && (b % 2 == 1 || i - j < 9 + g)'},
     'of_rows': {'expr': 'row % 3 != j % 2 && j < Nk - 1 - Nq / 9'},
+    'given': {'expr': 'given[b][row][j] || given_keys[h][j] && bucket[b][j] != bucket[b][i]'},
+    'given_back': {'all': ['causal', {'expr': 'j < ends[b][h] && i - j < width || sinks[j % 4]'}]},
     'roots_back': {'expr': 'j <= i && i - j <= 2 * (int)sqrt(i + 1)'},
     'nothing': {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 12}}}]}}
 PREPARE = {
@@ -111,9 +119,9 @@ OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # which have many featu
 FORWARD = {'forward', 'backward', 'statistics', 'statistics_backward'}
 BACKWARD = {'backward', 'everything', 'statistics_backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
-        'of_batch_back', 'lengths_back', 'roots_back', 'nothing'}
+        'of_batch_back', 'lengths_back', 'roots_back', 'given_back', 'nothing'}
 NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'named', 'multiplicative', 'additive',
-               'custom_exponential', 'custom_positions', 'table', 'capped', 'of_entries', 'of_tokens', 'of_sequences'}
+               'custom_exponential', 'custom_positions', 'table', 'capped', 'of_entries', 'of_tokens', 'of_sequences', 'of_queries', 'of_buckets'}
 OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
 CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}
@@ -125,11 +133,12 @@ RULES = [
     (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in (
         'rope', 'halves', 'rope_part', 'angle')),
     (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
-        'alibi', 'dense', 'of_tokens', 'of_sequences', 'arrays_of_tokens', *OF_BLOCKS)),
+        'alibi', 'dense', 'of_tokens', 'of_sequences', 'of_queries', 'of_buckets', 'arrays_of_tokens', *OF_BLOCKS)),
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
     (('project', 'emit'), lambda project, emit: project == 'keys' or emit in FORWARD),
     (('mask', 'emit'), lambda mask, emit: mask in BACK or emit in FORWARD),
-    (('similarity', 'emit'), lambda similarity, emit: similarity != 'dense' or emit in FORWARD),
+    (('similarity', 'emit'), lambda similarity, emit: similarity not in (
+        'dense', 'of_queries', 'of_buckets') or emit in FORWARD),
     (('similarity', 'emit'), lambda similarity, emit: similarity != 'of_sequences' or emit not in BACKWARD),
     (('similarity', 'form', 'project'), lambda similarity, form, project: form in ONE_FORM or (
         similarity not in NO_FEATURES or project == 'linformer')),
@@ -157,7 +166,7 @@ def spec_of(row):
     spec |= DROPOUT[row['dropout']] or {}
     if PROJECT[row['project']]: spec['project'] = PROJECT[row['project']]
     if 'project' in spec: del spec['block']
-    arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str(spec['similarity']))}
+    arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str(spec['similarity']) + str(spec['mask']))}
     if arrays: spec['arrays'] = arrays
     if row['similarity'] in OF_POWERS: spec['shape'] = spec['shape'] | {'head_dim': 4}
     return spec
