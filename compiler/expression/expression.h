@@ -75,8 +75,8 @@ enum expression_says { EXPRESSION_ERROR, EXPRESSION_WARNING, EXPRESSION_NOTE };
 /* The function that gets each error, note and warning, with its offset into the text. A note explains the error before
    it. An expression with warnings is still used. */
 typedef void expression_report(void *user, size_t offset, enum expression_says says, const char *message);
-/* Reads an expression. A mask may name elements of `arrays` that are integers or truth values; weights, logits and decays
-   may name any. Returns NULL after reporting an error. */
+/* Reads an expression. A mask may name elements of `arrays` that are integers or truth values; weights, logits and
+   decays may name any. Returns NULL after reporting an error. */
 struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user);
 /* Whether users may not give an array this name, because expressions use it for something else. */

@@ -15,7 +15,7 @@ static int build_terms(struct builder *x)
     const int last = x->spec->decay->uses[NAME_d] ? x->d : -1, axes[] = {x->b, x->kv, x->member, x->t, last};
     struct operands operands = {0};
     const struct expr *const log = build_at_position(x, x->spec->decay, build_index_of(x, x->t), &operands),
-                            *const least = build_real(x, MIN_LOG);
+                             *const least = build_real(x, MIN_LOG);
     return graph_map(x->g, last < 0 ? 4 : 5, axes, operands.count, operands.ref, build_op2(x, EXPR_MAX, log, least));
 }
 
