@@ -44,11 +44,22 @@ static const struct expr *power(struct builder *x, const struct expr *difference
     return build_op2(x, EXPR_POW, expr_real(x->m, exp(1)), difference);
 }
 
+/* Returns a reference to the prefix sums up to the position of the query. In a weight of two keys, the query is a key
+   and reads the sums of the keys, as `key` does. */
+static struct ref sums_of_query(struct builder *x, struct ref key)
+{
+    if (!x->of_keys) return graph_ref(x->g, x->decay_of_query, NULL);
+    key.sub[3] = build_index_of(x, x->i);
+    return key;
+}
+
 /* Returns the difference of the prefix sums of query and key. `axis`: the axis of elements that have their own decay;
    -1: there is none. */
 static const struct expr *difference(struct builder *x, int axis, struct operands *operands)
 {
-    struct ref query = graph_ref(x->g, x->decay_of_query, NULL), key = graph_ref(x->g, x->decay_of_key, NULL);
+    struct ref key = graph_ref(x->g, x->decay_of_key, NULL);
+    if (x->of_keys) key.sub[2] = build_integer(x, 0); /* the only query head of the key/value head */
+    struct ref query = sums_of_query(x, key);
     if (axis >= 0) query.sub[query.rank - 1] = key.sub[key.rank - 1] = build_index_of(x, axis);
     const struct expr *const of_query = build_read(x, operands, query);
     return build_sub(x, of_query, build_read(x, operands, key));

@@ -19,7 +19,8 @@ int build_corrected(struct builder *x, int given, int k, int v)
     struct builder among = *x;
     among.of_keys = true;
     among.i = t;
-    const int w = build_weights(&among, row, k);
+    int w = build_weights(&among, row, k);
+    if (w >= 0) w = build_decayed(&among, w);
     const struct expr *const region = build_region(&among);
     const int rate = w < 0 ? -1 : rates(&among);
     x->lost = among.lost;

@@ -64,6 +64,15 @@ FORWARD = {
     'linear': {'algorithm': 'linear'},
 }
 TAU = {'delta': {'rate': '0.7 / (1 + exp(-tau[h])) + 0.001 * (t % 7)'}, 'arrays': {'tau': {'shape': ['H']}}}
+# Decays by prefix sums, as in gated DeltaNet: small ones, resets, sums of 0, and growth.
+GATE = {'gate': {'shape': ['B', 'H', 'Nk']}}
+LOGS = {'gate': ('gate[b][h][t]', GATE), 'resets': ('gate[b][h][t] * (t % 20 == 7 ? 1000000 : 1)', GATE),
+        'growth': ('gate[b][h][t] * (t % 3 == 0 ? -1 : 1)', GATE), 'slow': ('-0.00001 * (h + 1)', {}),
+        'fast': ('-30', {}), 'learned': ('-exp(rate[h]) * 0.1', {'rate': {'shape': ['H']}})}
+GATED = {'%s-%s' % (name, log): FORWARD[name] | {
+    'decay': {'log': LOGS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | LOGS[log][1]}
+    for n, name in enumerate(FORWARD) if name not in ('exact', 'linear')
+    for log in (list(LOGS) if name == 'identity' else [list(LOGS)[n % len(LOGS)]])}
 GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
@@ -157,6 +166,10 @@ def main():
         spec = {'name': 'delta', 'dtype': dtype} | BASE | more
         suite.case('forward/%s-%s' % (name, dtype), forward, suite, spec, targets[n % len(targets)])
         suite.case('check/' + name, checked, suite, spec)
+    for n, (name, more) in enumerate(GATED.items()):
+        spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'bf16', 'f32', 'f16')[n % 5]} | BASE | more
+        suite.case('gated/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)])
+        if n % 3 == 0: suite.case('check/gated_' + name, checked, suite, spec)
     for n, (name, more) in enumerate(GROWING.items()):
         spec = {'name': 'delta', 'dtype': ('f32', 'f64')[n % 2]} | BASE | more | {'emit': ['forward', 'decode']}
         suite.case('decode/' + name, growing, suite, spec, targets[n % len(targets)])
@@ -167,6 +180,7 @@ def main():
             suite.case('%s-%s' % (target, dtype), forward, suite, spec, target)
             suite.case('decode-%s-%s' % (target, dtype), growing, suite,
                        spec | TAU | {'emit': ['forward', 'decode']}, target)
+            suite.case('gated-%s-%s' % (target, dtype), forward, suite, spec | GATED['identity-gate'], target)
     suite.case('refused/heads', refused, suite)
     return suite.run()
 

@@ -230,10 +230,12 @@ LOGS_OF_ELEMENTS = [('gate[b][h][t][d]', {'gate': ['B', 'H', 'Nk', 'D']}), ('-ex
 def decay(spec):
     """Adds a decay to some specs. It draws from the spec, so that all other draws stay as they are."""
     rng, kind = random.Random('decay %s' % spec), str(spec['similarity'])
-    if 'project' in spec or rng.random() > 0.1: return
-    elements = rng.random() < 0.4 and not re.search(
+    if 'project' in spec or rng.random() > (0.5 if 'delta' in spec else 0.1): return
+    elements = 'delta' not in spec and rng.random() < 0.4 and not re.search(
         'sketch|favor|hedgehog|taylor1|multiplicative|additive', kind) and spec['shape']['head_dim'] <= 33
-    log, shapes = rng.choice(LOGS_OF_ELEMENTS if elements else LOGS)
+    # where a rate is 0, only keys before a reset remain, and their weights are too small for f32
+    logs = [x for x in LOGS if '-90' not in str(x[0]) or 'delta' not in spec]
+    log, shapes = rng.choice(LOGS_OF_ELEMENTS if elements else logs)
     spec['decay'] = {'log': log}
     if shapes: spec['arrays'] = spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items()}
     # with other weights than softmax, a query must see near keys: the weights of far keys are 0 in f32

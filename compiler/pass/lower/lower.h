@@ -184,6 +184,10 @@ void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
    statements after it. */
 struct stmt *lower_query_body(struct lowering *x);
 
+/* Returns the carried sum of v, operand 0 of statement s, times the factor `keep` of v. A statement at *at, before s,
+   computes the factor from prefix sums. A factor close to 1 is applied by subtracting the share that is lost, so that
+   rounding does not change this share. */
+const struct expr *lower_kept(struct lowering *x, const struct value *v, struct stmt **at, struct stmt *s);
 /* Lowers a graph with states at *at: the loops that sum and fold the states, and the loops over the queries that read
    them. */
 void lower_states(struct lowering *x, struct stmt **at);

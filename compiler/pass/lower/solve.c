@@ -177,16 +177,13 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
     const struct value *const v = &x->g->value[number];
     const int array = x->lowered[number].array, rank = x->l->array[array].rank, *axes = x->l->array[array].axes;
     const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0);
-    const int summed = v->op == GRAPH_CONTRACT ? 2 : 1; /* the other operands are those of the factor `keep` */
+    const int summed = graph_summed(v); /* the other operands are those of the factor `keep` */
     if (v->keep) {
-        const struct expr *with[MAX_OPERANDS] = {NULL};
-        struct stmt *s = lower_assign(x, at, rank, axes, array, FOLD_SET, NULL);
+        struct stmt **const begin = *at, *const s = lower_assign(x, at, rank, axes, array, FOLD_SET, NULL);
         s->operand[s->operands++] = loops_ref(x->l, array);
-        for (int k = 0; k < v->operands; k++) {
-            with[k] = expr_leaf(x->m, EXPR_OPERAND, k < summed ? k : s->operands);
-            if (k >= summed) s->operand[s->operands++] = lower_ref(x, &v->operand[k]);
-        }
-        s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_bind(x->m, v->keep, with), NULL);
+        s->assign[0].expr = v->operands > summed ? lower_kept(x, v, begin, s)
+                                                 : expr_make(x->m, EXPR_MUL, first, v->keep, NULL);
+        name_chunk(x, *begin, false); /* the factor carries the state of the current chunk to the next one */
     }
     struct stmt *s;
     if (v->op == GRAPH_REDUCE) {

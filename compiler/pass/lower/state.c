@@ -101,6 +101,15 @@ static struct carry carry_from_tiles(struct lowering *x, const struct value *v, 
     return (struct carry){of[0], of[1]};
 }
 
+const struct expr *lower_kept(struct lowering *x, const struct value *v, struct stmt **at, struct stmt *s)
+{
+    const struct expr *const carried = expr_leaf(x->m, EXPR_OPERAND, 0);
+    struct carry carry = carry_of(x->m, v->keep);
+    carry = carry_from_tiles(x, v, &carry, at, s);
+    return expr_make(x->m, EXPR_SUB, expr_make(x->m, EXPR_MUL, carried, carry.times, NULL),
+                     expr_make(x->m, EXPR_MUL, carried, carry.loss, NULL), NULL);
+}
+
 /* Makes the statements that fold one slot of a state: carried = keep * carried + slot. If queries read the state before
    their chunk, the old value of `carried` then replaces the slot.
    - Sums relative to a running maximum are rescaled when the maximum grows.

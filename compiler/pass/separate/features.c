@@ -45,6 +45,15 @@ static struct node *factor(struct separation *x, const struct expr *query, const
     return n;
 }
 
+/* Whether r reads the prefix sum of a side. If the queries are keys themselves, they read the sums of keys. */
+static bool reads_sum_of(const struct separation *x, const struct ref *r, enum side side)
+{
+    const char *const name = x->g->value[r->of].name;
+    const enum prefix_array found = name ? prefix_array_find(name) : PREFIX_ARRAYS;
+    const bool of_keys = side == KEY || x->m->axis[x->lane].source == x->m->axis[x->stream].source;
+    return found == (of_keys ? PREFIX_OF_KEY : PREFIX_OF_QUERY) && ref_uses_axis(r, side == KEY ? x->stream : x->lane);
+}
+
 /* Returns the DECAY of a power whose exponent is the difference of a prefix sum of the query and one of the key. The
    exponent is over the operands of `v`. `axis` is the axis of elements with their own sums, or -1. NULL: e is no such
    power. */
@@ -56,9 +65,7 @@ static struct node *decay_by_sums(struct separation *x, const struct value *v, c
         const struct ref *const high = &v->operand[e->arg[1]->arg[0]->arg[side]->integer];
         sums->side[side] = *high;
         sums->low[side] = v->operand[e->arg[1]->arg[1]->arg[side]->integer];
-        const char *const name = x->g->value[high->of].name;
-        const enum prefix_array found = name ? prefix_array_find(name) : PREFIX_ARRAYS;
-        if (found != (side == QUERY ? PREFIX_OF_QUERY : PREFIX_OF_KEY)) return NULL;
+        if (!reads_sum_of(x, high, (enum side)side)) return NULL;
     }
     sums->axis = axis;
     struct node *n = node(x, NODE_DECAY, NULL, NULL, 1);

@@ -272,20 +272,20 @@ static bool make_plan(struct separation *x, struct plan *plan)
     return plan->features && plan->features->kind != NODE_FACTOR;
 }
 
-/* Inserts the arrays of prefix sums that the ends of chunks read. They are separate values, because they have no
-   gradient: the result does not depend on where chunks end. */
+/* Inserts the arrays of prefix sums that the ends of chunks read, if the graph has prefix sums. They are separate
+   values, because they have no gradient: the result does not depend on where chunks end. They are inserted before all
+   weights, because the weights of two keys read them, too. */
 static void read_at_chunks(struct separation *x)
 {
     static const enum prefix_array of[] = {PREFIX_OF_KEY_LOW, PREFIX_OF_KEY},
                                    made[] = {PREFIX_OF_CHUNK_LOW, PREFIX_OF_CHUNK};
-    for (int k = 0; k < 2; k++) {
+    x->at_chunks = graph_find(x->g, prefix_array_name(PREFIX_OF_KEY));
+    for (int k = 0; k < 2 && x->at_chunks >= 0; k++) {
         struct value v = x->g->value[graph_find(x->g, prefix_array_name(of[k]))];
         v.name = prefix_array_name(made[k]);
         v.origin = ORIGIN_COMPUTED;
-        graph_insert(x->g, x->weight++, v);
+        graph_insert(x->g, ++x->at_chunks, v);
     }
-    x->at_chunks = x->weight - 1;
-    x->value = &x->g->value[x->weight];
 }
 
 /* Sets x->before and x->end for the queries and chunks of the plan. Returns the number of a query's chunk. */
@@ -320,6 +320,7 @@ static bool correct(struct separation *x, const struct plan *plan, int feature_a
     *weight = x->g->value[own.weight];
     own.value = weight;
     own.decays = 0;
+    own.sums = false;
     own.last = separate_query_position(&own);
     const struct expr *far = weight->expr;
     if (far->op == EXPR_SELECT && says_same_block(&own, far->arg[0], own.last, plan->chunk)) far = far->arg[2];
@@ -352,7 +353,6 @@ static void rewrite(struct separation *x, struct plan *plan)
         x->c->separated.early_chunks |= plan->last != separate_query_position(x);
     }
     int old = x->weight;
-    if (x->sums) read_at_chunks(x);
     struct value *weight = arena_alloc(m->arena, sizeof *weight); /* a copy, because graph_insert moves values */
     *weight = *x->value;
     x->value = weight;
@@ -430,6 +430,7 @@ void pass_separate(struct compilation *c)
     const bool solves = graph_find_solve(c->graph) >= 0;
     const bool draws = draws_pairs(c->graph);
     if (draws) separate_none(x, "it draws a random number for each pair");
+    read_at_chunks(x);
     for (int v = 0; v < c->graph->values && !draws; v++) {
         const struct value *value = &c->graph->value[v];
         bool pair = false, query = false;
