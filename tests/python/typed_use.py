@@ -21,7 +21,7 @@ model: torch.nn.Linear = attnc.torch.replace(torch.nn.Linear(2, 2), "softmax").u
 
 kernel(1, 2, 3)  # error: type-var arg-type
 kernel(array)  # error: call-arg
-kernel(array, array, array, sed=1)  # error: arg-type
+kernel(array, array, array, sed="1")  # error: arg-type
 kernel(array, array, array, seed="1")  # error: arg-type
 other: torch.Tensor = kernel(array, array, array)  # error: assignment
 attnc.kernel(3)  # error: arg-type

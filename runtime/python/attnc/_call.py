@@ -149,7 +149,7 @@ class _Number:
     """A number that is stored like an array without axes."""
 
     def __init__(self, value: Any, dtype: str) -> None:
-        kind = {"f64": ctypes.c_double, "i32": ctypes.c_int32}.get(dtype, ctypes.c_float)
+        kind: Any = {"f64": ctypes.c_double, "i32": ctypes.c_int32}.get(dtype, ctypes.c_float)
         self.memory: Any = kind(value)
         sign = "<" if sys.byteorder == "little" else ">"
         self.__array_interface__ = {"data": (ctypes.addressof(self.memory), False), "shape": (), "version": 3,
