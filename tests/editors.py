@@ -38,7 +38,8 @@ def case(function):
 # The specs in tests/spec/bad that the schema accepts, by the rule that a schema cannot express. It must refuse the
 # others.
 BEYOND = {
-    'what stands in an expression is text': ['expression_*', 'delta_names', 'array_open', 'array_subscripts'],
+    'what stands in an expression is text': ['expression_*', 'delta_names', 'array_open', 'array_subscripts', 'decay_names',
+                                             'decay_features', 'decay_sketch', 'delta_decay_elements'],
     'the reader of YAML tells: keys there twice, leading zeros, other encodings, NUL': [
         'duplicate_key', 'duplicate_option', 'leading_zero', 'utf16', 'escaped_zero'],
     'JSON has no NaN, and 64.0 is an integer there': ['nan', 'head_dim_real'],
@@ -47,11 +48,12 @@ BEYOND = {
     'one number depends on another': ['coefficients_count', 'number_of_dtype', 'rope_base', 'values_longer',
                                       'mask_blocks_differ'],
     'a key needs or excludes another': ['dropout_not_there', 'rope_angle_base', 'delta_project', 'delta_dropout', 'delta_quadratic',
-                                          'delta_backward'],
+                                          'delta_backward', 'decay_decode', 'decay_project', 'project_arrays'],
     'the value of an expression': ['rope_angle_infinite', 'sink_constant'],
     'whether there is a linear form, and what knobs do something, is for the compiler to find': [
         'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_softmax', 'delta_window', 'delta_maximum'],
-    'whether a query sees only what came before it, too': ['decode_*', 'array_of_keys_decode', 'delta_decode', 'delta_ahead*'],
+    'whether a query sees only what came before it, too': ['decode_*', 'array_decode*', 'delta_decode', 'delta_ahead*',
+                                                           'decay_ahead', 'decay_unmasked'],
 }
 
 
