@@ -333,7 +333,7 @@ static void graph_verifier_complains(void)
          "%1 (map): in its reference to %0: subscript 2 runs along 'w', which is longer than 'd'"},
         {"%0 = input q [i i]\noutput %0", "%0 (input): axis 'i' occurs twice"},
         {"%0 = input q [i]\n%1 = input q [j]\noutput %0", "%1 (input): %0 is called 'q' too"},
-        {"%0 = input x [a]\n%1 = map [a] id(ids, 0, 0)\noutput %1", "%1 (map): there is no id parameter 'ids'"},
+        {"%0 = input ids [i]\n%1 = map [i] id(ids, 0, 0)\noutput %1", "%1 (map): there is no id parameter 'ids'"},
         {"%0 = map [i] id(ids, 0, i)\noutput %0", "%0 (map): there is no id parameter 'ids'"},
         {"%0 = input q [i j]\n%1 = reduce sum 0 [i] %0 where eq(id(q, 0, i), id(q, 0, j))\noutput %1",
          "%1 (reduce): there is no id parameter 'q'"},
