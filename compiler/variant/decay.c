@@ -82,7 +82,7 @@ int build_decayed(struct builder *x, int w)
 
 int build_inner(struct builder *x, int q, int k)
 {
-    int pair[5];
+    int pair[6];
     const int rank = build_pair(x, pair), axis = x->g->value[q].axes[x->g->value[q].rank - 1];
     const struct ref query = graph_ref(x->g, q, NULL), key = graph_ref(x->g, k, NULL);
     if (!x->spec->decay || !x->spec->decay->uses[NAME_d]) return graph_contract(x->g, rank, pair, query, key, NULL);
@@ -96,8 +96,8 @@ int build_inner(struct builder *x, int q, int k)
     const struct expr *const a = build_read(x, &operands, query);
     const struct expr *e = build_mul(x, a, build_read(x, &operands, key));
     e = build_mul(x, e, power(x, difference(x, axis, &operands)));
-    const int axes[] = {x->b, x->kv, x->member, x->i, x->j, axis};
-    return build_row_sum(x, graph_map(x->g, 6, axes, operands.count, operands.ref, e));
+    pair[rank] = axis;
+    return build_row_sum(x, graph_map(x->g, rank + 1, pair, operands.count, operands.ref, e));
 }
 
 bool build_refuses_decay_of_elements(struct builder *x, const char *what)

@@ -102,8 +102,6 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
         v = project(x, v, "project.f", x->e);
         x->j = module_find_axis(x->m, "s"); /* from here on, the weighted sums are the keys */
     }
-    if (spec->rate && spec->decay && spec->decay->uses[NAME_d])
-        diagnostics_error(d, spec->decay->first_use[NAME_d].at, "'delta' with 'd' in 'decay' is not compiled yet");
     build_decay_sums(x);
     if (spec->rate && diagnostics_errors(d) == errors) v = build_corrected(x, given, k, v);
     if (v < 0 || diagnostics_errors(d) > errors) return NULL;

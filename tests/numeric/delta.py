@@ -69,10 +69,17 @@ GATE = {'gate': {'shape': ['B', 'H', 'Nk']}}
 LOGS = {'gate': ('gate[b][h][t]', GATE), 'resets': ('gate[b][h][t] * (t % 20 == 7 ? 1000000 : 1)', GATE),
         'growth': ('gate[b][h][t] * (t % 3 == 0 ? -1 : 1)', GATE), 'slow': ('-0.00001 * (h + 1)', {}),
         'fast': ('-30', {}), 'learned': ('-exp(rate[h]) * 0.1', {'rate': {'shape': ['H']}})}
+ELEMENTS = {'elements': ('gate[b][h][t][d]', {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}),
+            'element_resets': ('gate[b][h][t] * (t % 20 == 7 && d % 3 == 0 ? 1000000 : d % 5)', GATE)}
+OF_D = 'identity', 'rope', 'norm', 'relu', 'elu', 'squared_relu', 'polynomial', 'square', 'custom', 'of_positions', \
+    'strict', 'values_are_keys', 'wide', 'narrow', 'block_1', 'block_5', 'statistics'
 GATED = {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': LOGS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | LOGS[log][1]}
     for n, name in enumerate(FORWARD) if name not in ('exact', 'linear')
     for log in (list(LOGS) if name == 'identity' else [list(LOGS)[n % len(LOGS)]])}
+GATED |= {'%s-%s' % (name, log): FORWARD[name] | {
+    'decay': {'log': ELEMENTS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | ELEMENTS[log][1]}
+    for n, name in enumerate(OF_D) for log in (list(ELEMENTS) if name == 'identity' else [list(ELEMENTS)[n % 2]])}
 GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (

@@ -231,7 +231,7 @@ def decay(spec):
     """Adds a decay to some specs. It draws from the spec, so that all other draws stay as they are."""
     rng, kind = random.Random('decay %s' % spec), str(spec['similarity'])
     if 'project' in spec or rng.random() > (0.5 if 'delta' in spec else 0.1): return
-    elements = 'delta' not in spec and rng.random() < 0.4 and not re.search(
+    elements = rng.random() < 0.4 and not re.search(
         'sketch|favor|hedgehog|taylor1|multiplicative|additive', kind) and spec['shape']['head_dim'] <= 33
     # where a rate is 0, only keys before a reset remain, and their weights are too small for f32
     logs = [x for x in LOGS if '-90' not in str(x[0]) or 'delta' not in spec]

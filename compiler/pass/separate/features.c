@@ -361,10 +361,10 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
                              *const next = separate_make(x, EXPR_ADD, own, expr_int(x->m, 1)),
                              *const of[2] = {next, own}, *const length = expr_int(x->m, chunk);
     struct ref high[2], low[2];
-    if (n->sums->axis >= 0 && f->op != EXPR_INDEX) /* a row of another term of a sum has an index beyond the elements */
-        f = separate_make(x, EXPR_MAX,
-                          separate_make(x, EXPR_MIN, f, expr_int(x->m, x->m->axis[n->sums->axis].extent - 1)),
-                          expr_int(x->m, 0));
+    const int64_t elements = n->sums->axis < 0 ? 0 : x->m->axis[n->sums->axis].extent;
+    if (elements && (f->op != EXPR_INDEX || x->m->axis[f->integer].extent != elements))
+        f = separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, f, expr_int(x->m, elements - 1)),
+                          expr_int(x->m, 0)); /* a row of another term of a sum has an index beyond the elements */
     for (int k = 0; k < 2; k++) {
         const struct expr *const begin = separate_make(x, EXPR_MUL, of[k], length), *const end = separate_make(
                                                                                         x, EXPR_SUB, begin,

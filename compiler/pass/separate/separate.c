@@ -311,7 +311,7 @@ static bool correct(struct separation *x, const struct plan *plan, int feature_a
     if (solve < 0) return true;
     graph_solve_axes(x->m, &x->g->value[solve], &along, &own.lane);
     own.weight = x->g->value[solve].operand[SOLVE_WEIGHTS].of;
-    if (x->g->value[own.weight].op == GRAPH_CONTRACT) {
+    if (x->g->value[own.weight].op == GRAPH_CONTRACT || x->g->value[own.weight].op == GRAPH_REDUCE) {
         solve += graph_map_summed(x->g, own.weight);
         own.weight = x->g->value[solve].operand[SOLVE_WEIGHTS].of;
     }

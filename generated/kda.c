@@ -1,0 +1,2751 @@
+/* kda.c, made by attnc 0.1.0: attnc kda.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes kda.h.
+   Kimi Delta Attention: the delta rule with a decay for each element of the key and position
+   Kimi Team, Kimi Linear: An Expressive, Efficient Attention Architecture (2025), section 3
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), position (key), t_key (key):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g j d] = k * k
+     x4 [b g j] = sum over d of x3
+     x5 [b g j] = x4 == 0 ? 0 : 1 / sqrt(x4)
+     x6 [b g j d] = k * x5
+     x7 [b g m i d] = q * q
+     x8 [b g m i] = sum over d of x7
+     x9 [b g m i] = x8 == 0 ? 0 : 1 / sqrt(x8)
+     x10 [b g m i d] = q * x9
+     x11 [b g m i d] = x10 * 0.125
+     gate [b g m j d], learned parameter
+     x13 [b g m position d] = max(gate[b, g, m, position, d], -10000)
+     x14 [b g m i d] = sum over position of x13 if position <= i + n_k - n_q
+     x15 [b g m j d] = sum over position of x13 if position <= j
+     x16 [b g t_key d] = k[b, g, t_key, d]
+     x17 [b g t_key d] = x16 * x16
+     x18 [b g t_key] = sum over d of x17
+     x19 [b g t_key] = x18 == 0 ? 0 : 1 / sqrt(x18)
+     x20 [b g t_key d] = x16 * x19
+     x21 [b g t_key j d] = x20 * x6 * pow(2.718281828459045, x15[b, g, 0, t_key, d] - x15[b, g, 0, j, d])
+     x22 [b g t_key j] = sum over d of x21
+     x23 [b g t_key j] = x22
+     beta [b g m j], learned parameter
+     x25 [b g j] = beta[b, g, 0, j]
+     x26 [b g j e] = u with u[t_key] = x25 * (v - sum over j < t_key of x23 * u[j] if j <= t_key)
+     x27 [b g m i j d] = x11 * x6 * pow(2.718281828459045, x14 - x15)
+     x28 [b g m i j] = sum over d of x27
+     x29 [b g m i j] = x28
+     x30 [b g m i] = sum over j of x29 if j <= i + n_k - n_q
+     x31 [b g m i e] = sum over j of x29 * x26 if j <= i + n_k - n_q
+     x32 [b g m i e] = x31
+     out = x32
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   Linear: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65 numbers.
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 102656 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 102656 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 102656 bytes of workspace per thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  kda_linear_v4, kda_terms_v4
+     x86-64-v3  kda_linear_v3, kda_terms_v3
+     generic    kda_linear_any, kda_terms_any
+     choice     the version that this machine runs
+     interface  kda_workspace, kda_forward, kda_kernel
+
+   Compile with: cc -O2 -fopenmp kda.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "kda.c is C, not C++: compile it with a C compiler"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "kda.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int kda_is_c11;
+#elif !defined __GNUC__
+#error "kda.c uses GNU C vector extensions: compile it with gcc or clang"
+extern int kda_is_gnu_c;
+#else
+#include "kda.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* without optimisation, inlining would only double the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
+#endif
+
+struct call { /* the arguments of a call; all threads read the same struct */
+    struct attn_problem p;
+    const struct kda_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    const float *gate;
+    struct attn_strides gate_at;
+    const float *beta;
+    struct attn_strides beta_at;
+    float *log_decay_q; /* [B,H,n_q,64] */
+    struct attn_strides log_decay_q_at;
+    float *log_decay_q_low; /* [B,H,n_q,64] */
+    struct attn_strides log_decay_q_low_at;
+    float *log_decay_k; /* [B,H,n_k,64] */
+    struct attn_strides log_decay_k_at;
+    float *log_decay_k_low; /* [B,H,n_k,64] */
+    struct attn_strides log_decay_k_low_at;
+    float *log_decay_chunk; /* [B,H,n_k,64] */
+    struct attn_strides log_decay_chunk_at;
+    float *log_decay_chunk_low; /* [B,H,n_k,64] */
+    struct attn_strides log_decay_chunk_low_at;
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
+   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+TARGET_v4 INLINE vec_v4 half_expm1_v4(vec_v4 x)
+{
+    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_v4 p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    const vec_v4 half = (vec_v4)(((mask_v4)t + 126) << 23);
+    p = p * (r * r) + r;
+    return half * p + (half - (float)0.5);
+}
+
+/* Returns e^x - 1 within 4 ulp. NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 expm1_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < (float)-40), splat_v4((float)-40), x);
+    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
+    return half_expm1_v4(x) * (float)2;
+}
+
+TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
+{
+    vec_v4 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+    return y;
+}
+
+TARGET_v4 INLINE vec_v4 pow_v4(vec_v4 x, vec_v4 y)
+{
+    vec_v4 z = x;
+    for (int k = 0; k < 16; k++) z[k] = powf(x[k], y[k]);
+    return z;
+}
+
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL);
+}
+
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        }
+    }
+}
+
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL);
+}
+
+/* Equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. Equations before t have been solved. */
+TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
+    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    vec_v4 sum[4][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_v4(x + (t + r) * x_row + v * 16);
+    for (int64_t j = 0; j < t; j++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            const vec_v4 y = load_v4(u + j * u_row + v * 16);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
+        }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
+            sum[r][v] *= rate[(t + r) * rate_step];
+            store_v4(u + (t + r) * u_row + v * 16, sum[r][v]);
+        }
+}
+
+/* solve_v4 for up to 4 vectors of lanes. */
+TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t t = 0;
+    for (; t + 4 <= rows; t += 4) solve_some_v4(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+
+/* Solves a triangular system for each lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows.
+   `lanes` is a multiple of 16. */
+TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t l = 0;
+    for (; l + 4 * 16 <= lanes; l += 4 * 16)
+        solve_lanes_v4(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+    for (; l < lanes; l += 16)
+        solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    float row[32];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+{
+    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+        /*u_row=*/64);
+}
+TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_row = call->log_decay_q_at.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
+        members + m) * call->log_decay_chunk_low_at.head;
+    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
+        * call->log_decay_chunk_at.head;
+    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
+    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 69760); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 86272); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 94464); /* [d: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 69760); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 77952); /* [d: 64, i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 32 + j] = 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* k_tile = k, with zeros beyond the last row */
+            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+            transpose_v4(log_decay_k + t_key0 * log_decay_k_row, log_decay_k_row, t_key1 - t_key0, 64, log_decay_k_tile,
+                32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + t_key] = 0;
+            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+            transpose_v4(log_decay_k_low + t_key0 * log_decay_k_low_row, log_decay_k_low_row, t_key1 - t_key0, 64,
+                log_decay_k_low_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + t_key] = 0;
+            /* query_sum = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                store_v4(query_sum + t_key, splat_v4(0.0f));
+            }
+            /* query_sum += k_tile * k_tile */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                vec_v4 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    query_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
+                        query_sum_in[vector] += k_tile_0 * k_tile_0;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
+                const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
+                }
+            }
+            /* query_2 = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
+               (log_decay_k_low_tile - log_decay ... */
+            const int t_3 = (j0 / 32) == 0;
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(query_2 + f * 32 + t_key, load_v4(k_tile + f * 32 + t_key) * (t_3 ? splat_v4(1.0f) :
+                        exp2_v4(((load_v4(log_decay_k_tile + f * 32 + t_key) - (log_decay_chunk[max(min(j0 - 1,
+                        n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_k_low_tile + f * 32 + t_key) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
+                }
+            }
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_sum + j, splat_v4(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    key_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_sum_5 = load_v4(key_sum + j);
+                const vec_v4 t_6 = pick_v4(key_sum_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_6);
+                }
+            }
+            /* weight = 0.0f */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(weight + j * 32 + t_key, splat_v4(0.0f));
+                    }
+                }
+            }
+            /* weight += (k_tile * key) * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
+               log_decay_k_low)) * 1.442695f) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_v4 weight_in = (vec_v4){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        weight_in += (load_v4(k_tile + d * 32 + t_key) * (key[d * 32 + j])) *
+                            exp2_v4(((load_v4(log_decay_k_tile + d * 32 + t_key) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v4(log_decay_k_low_tile + d * 32 + t_key) -
+                            (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                    }
+                    store_v4(weight + j * 32 + t_key, load_v4(weight + j * 32 + t_key) + weight_in);
+                }
+            }
+            /* key_scale = beta_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_scale + j, load_v4(beta_tile + j));
+            }
+            /* key_features = key * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1.442695f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(key_features + f * 32 + j, load_v4(key + f * 32 + j) *
+                        exp2_v4((((log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile_2 + f * 32 + j)) +
+                        ((log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile_2 + f * 32 + j))) *
+                        1.442695f));
+                }
+            }
+            /* from_state[t_key][e] = sum over f of query_2 * state */
+            dot0_v4(t_key1 - t_key0, query_2, state, from_state);
+            /* from_state = v - from_state */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
+                            load_v4(from_state + t_key * 64 + e));
+                    }
+                }
+            }
+            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
+               corrected[j][e]) */
+            dot1_v4(t_key1 - t_key0, weight, key_scale, from_state, corrected);
+        }
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+                log_decay_q_low_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            /* query_sum_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_sum_2 + i, splat_v4(0.0f));
+            }
+            /* query_sum_2 += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    query_sum_2_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        const vec_v4 q_tile_7 = load_v4(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
+                }
+            }
+            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_sum_2_8 = load_v4(query_sum_2 + i);
+                const vec_v4 t_9 = pick_v4(query_sum_2_8 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_8));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_9) * 0.125f);
+                }
+            }
+            /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+               (log_decay_q_low_tile - log_decay ... */
+            const int t_10 = (j0 / 32) == 0;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(query_4 + f * 32 + i, load_v4(q_tile + f * 32 + i) * (t_10 ? splat_v4(1.0f) :
+                        exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
+                }
+            }
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot2_v4(round_up(i1 - i0, 16), state, query_4, sum_from_state);
+            /* weight_2 = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(weight_2 + j * 32 + i, splat_v4(0.0f));
+                    }
+                }
+            }
+            /* weight_2 += (q_tile * key) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+               log_decay_k_low)) * 1.442695f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_v4 weight_2_in = (vec_v4){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        weight_2_in += (load_v4(q_tile + d * 32 + i) * (key[d * 32 + j])) *
+                            exp2_v4(((load_v4(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
+                            d])) + (load_v4(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                            log_decay_k_low_row + d]))) * 1.442695f);
+                    }
+                    store_v4(weight_2 + j * 32 + i, load_v4(weight_2 + j * 32 + i) + weight_2_in);
+                }
+            }
+            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+            const int64_t t_11 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
+                        load_v4(weight_2 + j * 32 + i), splat_v4(0.0f)));
+                }
+            }
+            /* sum[e][i] = sum over j of corrected * weight_2 */
+            if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 in_region[2] = {0};
+                    if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_13), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
+                }
+            } else
+                dot4_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
+                    }
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        for (int64_t f = 0; f < 64; f += 16) {
+            const vec_v4 t_14 = (load_v4(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min(j0 - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
+                0) * log_decay_chunk_low_row + f));
+            const vec_v4 t_15 = pow_v4(splat_v4(2.7182818f), t_14);
+            const mask_v4 t_16 = t_15 < 0.5f;
+            store_v4(kept_share + f, pick_v4(t_16, t_15, splat_v4(1.0f)));
+            store_v4(lost_share + f, pick_v4(t_16, splat_v4(0.0f), -expm1_v4(t_14)));
+        }
+        /* state = (state * kept_share) - (state * lost_share) */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 state_17 = load_v4(state + f * 64 + e);
+                    store_v4(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
+                }
+            }
+        }
+        /* state[f][e] += sum over j of key_features * corrected */
+        dot5_v4(j1 - j0, key_features, corrected, state);
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void kda_terms_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const int64_t gate_row = call->gate_at.row;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    transpose_v4(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+    /* gate_tile = max(gate_tile, -1e+04f) */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(gate_tile + d * 64 + j, max_v4(load_v4(gate_tile + d * 64 + j), splat_v4(-1e+04f)));
+            }
+        }
+    }
+    /* log_decay_k = gate_tile, transposed back */
+    transpose_v4(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
+   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+TARGET_v3 INLINE vec_v3 half_expm1_v3(vec_v3 x)
+{
+    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_v3 p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    const vec_v3 half = (vec_v3)(((mask_v3)t + 126) << 23);
+    p = p * (r * r) + r;
+    return half * p + (half - (float)0.5);
+}
+
+/* Returns e^x - 1 within 4 ulp. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 expm1_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < (float)-40), splat_v3((float)-40), x);
+    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
+    return half_expm1_v3(x) * (float)2;
+}
+
+TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
+{
+    vec_v3 y;
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+    return y;
+}
+
+TARGET_v3 INLINE vec_v3 pow_v3(vec_v3 x, vec_v3 y)
+{
+    vec_v3 z = x;
+    for (int k = 0; k < 8; k++) z[k] = powf(x[k], y[k]);
+    return z;
+}
+
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL);
+}
+
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f); break;
+        }
+    }
+}
+
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL);
+}
+
+/* Equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. Equations before t have been solved. */
+TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
+    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    vec_v3 sum[4][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_v3(x + (t + r) * x_row + v * 8);
+    for (int64_t j = 0; j < t; j++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            const vec_v3 y = load_v3(u + j * u_row + v * 8);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
+        }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
+            sum[r][v] *= rate[(t + r) * rate_step];
+            store_v3(u + (t + r) * u_row + v * 8, sum[r][v]);
+        }
+}
+
+/* solve_v3 for up to 4 vectors of lanes. */
+TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t t = 0;
+    for (; t + 4 <= rows; t += 4) solve_some_v3(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+
+/* Solves a triangular system for each lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows.
+   `lanes` is a multiple of 8. */
+TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t l = 0;
+    for (; l + 4 * 8 <= lanes; l += 4 * 8)
+        solve_lanes_v3(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+    for (; l < lanes; l += 8)
+        solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    float row[32];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+{
+    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+        /*u_row=*/64);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_row = call->log_decay_q_at.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
+        members + m) * call->log_decay_chunk_low_at.head;
+    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
+        * call->log_decay_chunk_at.head;
+    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
+    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 69760); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 86272); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 94464); /* [d: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 69760); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 77952); /* [d: 64, i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 32 + j] = 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* k_tile = k, with zeros beyond the last row */
+            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+            transpose_v3(log_decay_k + t_key0 * log_decay_k_row, log_decay_k_row, t_key1 - t_key0, 64, log_decay_k_tile,
+                32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + t_key] = 0;
+            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+            transpose_v3(log_decay_k_low + t_key0 * log_decay_k_low_row, log_decay_k_low_row, t_key1 - t_key0, 64,
+                log_decay_k_low_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + t_key] = 0;
+            /* query_sum = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                store_v3(query_sum + t_key, splat_v3(0.0f));
+            }
+            /* query_sum += k_tile * k_tile */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                vec_v3 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    query_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
+                        query_sum_in[vector] += k_tile_0 * k_tile_0;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
+                const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
+                }
+            }
+            /* query_2 = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
+               (log_decay_k_low_tile - log_decay ... */
+            const int t_3 = (j0 / 32) == 0;
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(query_2 + f * 32 + t_key, load_v3(k_tile + f * 32 + t_key) * (t_3 ? splat_v3(1.0f) :
+                        exp2_v3(((load_v3(log_decay_k_tile + f * 32 + t_key) - (log_decay_chunk[max(min(j0 - 1,
+                        n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_k_low_tile + f * 32 + t_key) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
+                }
+            }
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_sum + j, splat_v3(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                vec_v3 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_sum_5 = load_v3(key_sum + j);
+                const vec_v3 t_6 = pick_v3(key_sum_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_6);
+                }
+            }
+            /* weight = 0.0f */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        store_v3(weight + j * 32 + t_key, splat_v3(0.0f));
+                    }
+                }
+            }
+            /* weight += (k_tile * key) * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
+               log_decay_k_low)) * 1.442695f) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_v3 weight_in = (vec_v3){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        weight_in += (load_v3(k_tile + d * 32 + t_key) * (key[d * 32 + j])) *
+                            exp2_v3(((load_v3(log_decay_k_tile + d * 32 + t_key) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v3(log_decay_k_low_tile + d * 32 + t_key) -
+                            (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                    }
+                    store_v3(weight + j * 32 + t_key, load_v3(weight + j * 32 + t_key) + weight_in);
+                }
+            }
+            /* key_scale = beta_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_scale + j, load_v3(beta_tile + j));
+            }
+            /* key_features = key * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1.442695f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(key_features + f * 32 + j, load_v3(key + f * 32 + j) *
+                        exp2_v3((((log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile_2 + f * 32 + j)) +
+                        ((log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile_2 + f * 32 + j))) *
+                        1.442695f));
+                }
+            }
+            /* from_state[t_key][e] = sum over f of query_2 * state */
+            dot0_v3(t_key1 - t_key0, query_2, state, from_state);
+            /* from_state = v - from_state */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
+                            load_v3(from_state + t_key * 64 + e));
+                    }
+                }
+            }
+            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
+               corrected[j][e]) */
+            dot1_v3(t_key1 - t_key0, weight, key_scale, from_state, corrected);
+        }
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+                log_decay_q_low_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            /* query_sum_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_sum_2 + i, splat_v3(0.0f));
+            }
+            /* query_sum_2 += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_2_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 q_tile_7 = load_v3(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in[vector]);
+                }
+            }
+            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_sum_2_8 = load_v3(query_sum_2 + i);
+                const vec_v3 t_9 = pick_v3(query_sum_2_8 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_8));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_9) * 0.125f);
+                }
+            }
+            /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+               (log_decay_q_low_tile - log_decay ... */
+            const int t_10 = (j0 / 32) == 0;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(query_4 + f * 32 + i, load_v3(q_tile + f * 32 + i) * (t_10 ? splat_v3(1.0f) :
+                        exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
+                }
+            }
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot2_v3(round_up(i1 - i0, 8), state, query_4, sum_from_state);
+            /* weight_2 = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(weight_2 + j * 32 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            /* weight_2 += (q_tile * key) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+               log_decay_k_low)) * 1.442695f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_v3 weight_2_in = (vec_v3){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        weight_2_in += (load_v3(q_tile + d * 32 + i) * (key[d * 32 + j])) *
+                            exp2_v3(((load_v3(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
+                            d])) + (load_v3(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                            log_decay_k_low_row + d]))) * 1.442695f);
+                    }
+                    store_v3(weight_2 + j * 32 + i, load_v3(weight_2 + j * 32 + i) + weight_2_in);
+                }
+            }
+            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+            const int64_t t_11 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(weight_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
+                        load_v3(weight_2 + j * 32 + i), splat_v3(0.0f)));
+                }
+            }
+            /* sum[e][i] = sum over j of corrected * weight_2 */
+            if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 in_region[4] = {0};
+                    if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_13), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
+                }
+            } else
+                dot4_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
+                    }
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        for (int64_t f = 0; f < 64; f += 8) {
+            const vec_v3 t_14 = (load_v3(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min(j0 - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
+                0) * log_decay_chunk_low_row + f));
+            const vec_v3 t_15 = pow_v3(splat_v3(2.7182818f), t_14);
+            const mask_v3 t_16 = t_15 < 0.5f;
+            store_v3(kept_share + f, pick_v3(t_16, t_15, splat_v3(1.0f)));
+            store_v3(lost_share + f, pick_v3(t_16, splat_v3(0.0f), -expm1_v3(t_14)));
+        }
+        /* state = (state * kept_share) - (state * lost_share) */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 state_17 = load_v3(state + f * 64 + e);
+                    store_v3(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
+                }
+            }
+        }
+        /* state[f][e] += sum over j of key_features * corrected */
+        dot5_v3(j1 - j0, key_features, corrected, state);
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void kda_terms_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const int64_t gate_row = call->gate_at.row;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    transpose_v3(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+    /* gate_tile = max(gate_tile, -1e+04f) */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(gate_tile + d * 64 + j, max_v3(load_v3(gate_tile + d * 64 + j), splat_v3(-1e+04f)));
+            }
+        }
+    }
+    /* log_decay_k = gate_tile, transposed back */
+    transpose_v3(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, it is
+   2^(n - 1) * (e^r - 1) + (2^(n - 1) - 1/2): this does not cancel near 0, and 2^(n - 1) does not overflow. */
+INLINE vec_any half_expm1_any(vec_any x)
+{
+    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_any p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    const vec_any half = (vec_any)(((mask_any)t + 126) << 23);
+    p = p * (r * r) + r;
+    return half * p + (half - (float)0.5);
+}
+
+/* Returns e^x - 1 within 4 ulp. NaN stays NaN. */
+INLINE vec_any expm1_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < (float)-40), splat_any((float)-40), x);
+    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
+    return half_expm1_any(x) * (float)2;
+}
+
+INLINE vec_any sqrt_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
+    return y;
+}
+
+INLINE vec_any pow_any(vec_any x, vec_any y)
+{
+    vec_any z = x;
+    for (int k = 0; k < 4; k++) z[k] = powf(x[k], y[k]);
+    return z;
+}
+
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL);
+}
+
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f); break;
+        }
+    }
+}
+
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL);
+}
+
+/* Equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. Equations before t have been solved. */
+INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
+    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    vec_any sum[4][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_any(x + (t + r) * x_row + v * 4);
+    for (int64_t j = 0; j < t; j++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            const vec_any y = load_any(u + j * u_row + v * 4);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
+        }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
+            sum[r][v] *= rate[(t + r) * rate_step];
+            store_any(u + (t + r) * u_row + v * 4, sum[r][v]);
+        }
+}
+
+/* solve_any for up to 4 vectors of lanes. */
+INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t t = 0;
+    for (; t + 4 <= rows; t += 4) solve_some_any(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+
+/* Solves a triangular system for each lane: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]), t < rows.
+   `lanes` is a multiple of 4. */
+INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    int64_t l = 0;
+    for (; l + 4 * 4 <= lanes; l += 4 * 4)
+        solve_lanes_any(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+    for (; l < lanes; l += 4)
+        solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+}
+
+/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor)
+{
+    float row[32];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor);
+    }
+}
+
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
+APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+APART void dot1_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+{
+    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+        /*u_row=*/64);
+}
+APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+APART void dot5_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void kda_linear_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
+        * call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_row = call->log_decay_q_at.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
+        * call->log_decay_k_low_at.head;
+    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
+        members + m) * call->log_decay_chunk_low_at.head;
+    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
+        * call->log_decay_chunk_at.head;
+    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
+    const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 69760); /* [d: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 86272); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 94464); /* [d: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 69760); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 77952); /* [d: 64, i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 32 + j] = 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* k_tile = k, with zeros beyond the last row */
+            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+            transpose_any(log_decay_k + t_key0 * log_decay_k_row, log_decay_k_row, t_key1 - t_key0, 64,
+                log_decay_k_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + t_key] = 0;
+            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+            transpose_any(log_decay_k_low + t_key0 * log_decay_k_low_row, log_decay_k_low_row, t_key1 - t_key0, 64,
+                log_decay_k_low_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + t_key] = 0;
+            /* query_sum = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                store_any(query_sum + t_key, splat_any(0.0f));
+            }
+            /* query_sum += k_tile * k_tile */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                vec_any query_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    query_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
+                        query_sum_in[vector] += k_tile_0 * k_tile_0;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any query_sum_1 = load_any(query_sum + t_key);
+                const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
+                }
+            }
+            /* query_2 = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
+               (log_decay_k_low_tile - log_decay ... */
+            const int t_3 = (j0 / 32) == 0;
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(query_2 + f * 32 + t_key, load_any(k_tile + f * 32 + t_key) * (t_3 ? splat_any(1.0f) :
+                        exp2_any(((load_any(log_decay_k_tile + f * 32 + t_key) - (log_decay_chunk[max(min(j0 - 1,
+                        n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_k_low_tile + f * 32 + t_key) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
+                }
+            }
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_sum + j, splat_any(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                vec_any key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_sum_5 = load_any(key_sum + j);
+                const vec_any t_6 = pick_any(key_sum_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_6);
+                }
+            }
+            /* weight = 0.0f */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        store_any(weight + j * 32 + t_key, splat_any(0.0f));
+                    }
+                }
+            }
+            /* weight += (k_tile * key) * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
+               log_decay_k_low)) * 1.442695f) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_any weight_in = (vec_any){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        weight_in += (load_any(k_tile + d * 32 + t_key) * (key[d * 32 + j])) *
+                            exp2_any(((load_any(log_decay_k_tile + d * 32 + t_key) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_any(log_decay_k_low_tile + d * 32 + t_key) -
+                            (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                    }
+                    store_any(weight + j * 32 + t_key, load_any(weight + j * 32 + t_key) + weight_in);
+                }
+            }
+            /* key_scale = beta_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_scale + j, load_any(beta_tile + j));
+            }
+            /* key_features = key * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1.442695f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(key_features + f * 32 + j, load_any(key + f * 32 + j) *
+                        exp2_any((((log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile_2 + f * 32 + j)) +
+                        ((log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile_2 + f * 32 + j))) *
+                        1.442695f));
+                }
+            }
+            /* from_state[t_key][e] = sum over f of query_2 * state */
+            dot0_any(t_key1 - t_key0, query_2, state, from_state);
+            /* from_state = v - from_state */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
+                            load_any(from_state + t_key * 64 + e));
+                    }
+                }
+            }
+            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
+               corrected[j][e]) */
+            dot1_any(t_key1 - t_key0, weight, key_scale, from_state, corrected);
+        }
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - (n_k - n_q)), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+                log_decay_q_low_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            /* query_sum_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_sum_2 + i, splat_any(0.0f));
+            }
+            /* query_sum_2 += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_2_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any q_tile_7 = load_any(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in[vector]);
+                }
+            }
+            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_sum_2_8 = load_any(query_sum_2 + i);
+                const vec_any t_9 = pick_any(query_sum_2_8 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_8));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_9) * 0.125f);
+                }
+            }
+            /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+               (log_decay_q_low_tile - log_decay ... */
+            const int t_10 = (j0 / 32) == 0;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(query_4 + f * 32 + i, load_any(q_tile + f * 32 + i) * (t_10 ? splat_any(1.0f) :
+                        exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
+                }
+            }
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot2_any(round_up(i1 - i0, 4), state, query_4, sum_from_state);
+            /* weight_2 = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(weight_2 + j * 32 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            /* weight_2 += (q_tile * key) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+               log_decay_k_low)) * 1.442695f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_any weight_2_in = (vec_any){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        weight_2_in += (load_any(q_tile + d * 32 + i) * (key[d * 32 + j])) *
+                            exp2_any(((load_any(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row
+                            + d])) + (load_any(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                            log_decay_k_low_row + d]))) * 1.442695f);
+                    }
+                    store_any(weight_2 + j * 32 + i, load_any(weight_2 + j * 32 + i) + weight_2_in);
+                }
+            }
+            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+            const int64_t t_11 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_12 = (i0 + i + lane_any) + t_11;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(weight_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
+                        load_any(weight_2 + j * 32 + i), splat_any(0.0f)));
+                }
+            }
+            /* sum[e][i] = sum over j of corrected * weight_2 */
+            if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any in_region[8] = {0};
+                    if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_13), mask_any);
+                    }
+                    add_seen_any(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
+                }
+            } else
+                dot4_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
+                    }
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        for (int64_t f = 0; f < 64; f += 4) {
+            const vec_any t_14 = (load_any(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min(j0 - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
+                0) * log_decay_chunk_low_row + f));
+            const vec_any t_15 = pow_any(splat_any(2.7182818f), t_14);
+            const mask_any t_16 = t_15 < 0.5f;
+            store_any(kept_share + f, pick_any(t_16, t_15, splat_any(1.0f)));
+            store_any(lost_share + f, pick_any(t_16, splat_any(0.0f), -expm1_any(t_14)));
+        }
+        /* state = (state * kept_share) - (state * lost_share) */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any state_17 = load_any(state + f * 64 + e);
+                    store_any(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
+                }
+            }
+        }
+        /* state[f][e] += sum over j of key_features * corrected */
+        dot5_any(j1 - j0, key_features, corrected, state);
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void kda_terms_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const int64_t gate_row = call->gate_at.row;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    /* gate_tile = gate, with zeros beyond the last row */
+    transpose_any(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+    /* gate_tile = max(gate_tile, -1e+04f) */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(gate_tile + d * 64 + j, max_any(load_any(gate_tile + d * 64 + j), splat_any(-1e+04f)));
+            }
+        }
+    }
+    /* log_decay_k = gate_tile, transposed back */
+    transpose_any(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+}
+
+/* ==== which version this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
+                                                                query head; or OF_QUERIES */
+};
+
+static struct version version(int64_t n_k)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = kda_linear_v4, .tile = -1, .own = 102656, .of_token = 4160};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = kda_linear_v3, .tile = -1, .own = 102656, .of_token = 4160};
+#endif
+    return (struct version){.rows = kda_linear_any, .tile = -1, .own = 102656, .of_token = 4160};
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own;
+}
+
+/* ==== the interface ==== */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+size_t kda_params_size(void)
+{
+    return 0;
+}
+
+int kda_params_init(struct kda_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct kda_params){0};
+    return 0;
+}
+
+/* ==== prefix sums: the sums of terms over the positions up to that of a query, or up to a key ==== */
+static struct version terms_version(void)
+{
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = kda_terms_v4, .tile = 64, .own = 16384, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = kda_terms_v3, .tile = 64, .own = 16384, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
+#endif
+    return (struct version){.rows = kda_terms_any, .tile = 64, .own = 16384, .of_pair = 128, .of_keys = OF_QUERY_HEAD};
+}
+
+/* Returns the bytes of an array with a row for each of n positions and each head. */
+static size_t prefix_rows(const struct attn_problem *p, int64_t n)
+{
+    const size_t of_heads = bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads);
+    return whole_lines(bytes_times(of_heads, n));
+}
+
+/* Returns the bytes of the arrays of prefix sums, and of their low parts. */
+static size_t prefix_bytes(const struct attn_problem *p)
+{
+    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
+}
+
+/* Sets the pointers and the strides of the prefix sums, which begin at `at`. */
+static void set_prefix_sums(struct call *call, unsigned char *at)
+{
+    const struct attn_problem *const p = &call->p;
+    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, p->n_k);
+    const struct attn_strides queries = {p->heads * p->n_q * 64, p->n_q * 64, 64},
+        keys = {p->heads * p->n_k * 64, p->n_k * 64, 64};
+    call->log_decay_q = (float *)(void *)at;
+    call->log_decay_q_low = (float *)(void *)(at + of_queries);
+    call->log_decay_k = call->log_decay_chunk = (float *)(void *)(at + 2 * of_queries);
+    call->log_decay_k_low = call->log_decay_chunk_low = (float *)(void *)(at + 2 * of_queries + of_keys);
+    call->log_decay_q_at = call->log_decay_q_low_at = queries;
+    call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
+}
+
+/* Adds x to the sum high + low. `low` has what rounding `high` has lost. */
+INLINE void add_to_sum(double *high, double *low, double x)
+{
+    const double sum = *high + x, added = sum - *high;
+    *low += (*high - (sum - added)) + (x - added);
+    *high = sum;
+}
+
+/* Replaces the terms of a head by their prefix sums, and copies these for the queries. */
+static void add_terms(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
+    float *const sum = call->log_decay_k + task * n_k * 64, *const sum_low = call->log_decay_k_low + task * n_k * 64,
+        *const of_query = call->log_decay_q + task * n_q * 64,
+        *const of_query_low = call->log_decay_q_low + task * n_q * 64;
+    double high[64] = {0}, low[64] = {0};
+    (void)work;
+    for (int64_t t = 0; t < n_k; t++)
+        for (int64_t x = 0, at = t * 64; x < 64; x++, at++) {
+            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            sum[at] = (float)high[x];
+            sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
+        }
+    for (int64_t i = 0; i < n_q; i++)
+        for (int64_t x = 0, at = i * 64; x < 64; x++, at++) {
+            const int64_t from = at + (n_k - n_q) * 64;
+            of_query[at] = from < 0 ? 0 : sum[from];
+            of_query_low[at] = from < 0 ? 0 : sum_low[from];
+        }
+}
+
+size_t kda_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t prefix = prefix_bytes(problem);
+    const struct version terms = terms_version();
+    size_t bytes = bytes_a_thread(&terms);
+    const struct version this = version(problem->n_k);
+    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
+    return bytes_fit(prefix) ? prefix + bytes * threads_served(problem) : 0;
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows != NULL;
+}
+
+/* A call that is running, as all its threads see it. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* bytes of the workspace for each thread */
+};
+
+/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls on(w) in all threads of the call at the same time. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
+}
+
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
+    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    work.tasks = work.alone = tasks;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+/* Makes the prefix sums of a call. Each thread has `bytes` bytes of `work`. */
+static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
+{
+    const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
+    const int error = run(call, &terms, threads, work, bytes);
+    return error ? error : run(call, &sums, threads, work, bytes);
+}
+
+int kda_forward(const struct attn_problem *problem, const struct kda_params *params, const float *q, const float *k,
+    const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->gate || !params->beta) return ATTN_EPARAM;
+    call.gate = params->gate;
+    call.gate_at = (struct attn_strides){call.p.heads * call.p.n_k * 64, call.p.n_k * 64, 64};
+    call.beta = params->beta;
+    call.beta_at = (struct attn_strides){call.p.heads * call.p.n_k * 1, call.p.n_k * 1, 1};
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const struct version terms = terms_version();
+    const size_t all = problem->workspace_bytes, prefix = prefix_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > prefix ? all - prefix : 1;
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    if (!bytes_fit(prefix)) return ATTN_ESIZE;
+    size_t max_bytes = bytes_a_thread(&terms);
+    if (bytes > max_bytes) max_bytes = bytes;
+    unsigned char *const work = (unsigned char *)workspace + prefix;
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    set_prefix_sums(&call, (unsigned char *)workspace);
+    const int failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    return failed ? failed : run(&call, &this, threads, work, bytes);
+}
+
+static const struct attn_param param[] = {
+    {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct kda_params, gate), 0},
+    {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct kda_params, beta), 0},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return kda_params_init((struct kda_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return kda_forward(problem, (const struct kda_params *)params, (const float *)q, (const float *)k, (const float *)v,
+        (float *)out, workspace);
+}
+
+
+const struct attn_kernel kda_kernel = {
+    .name = "kda", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 2, .param = param, .params_bytes = sizeof(struct kda_params),
+    .params_size = kda_params_size, .params_init = params_init_any, .workspace = kda_workspace,
+    .forward = forward_any,
+};
+#endif /* a compiler of this language */
