@@ -67,7 +67,7 @@ def descriptions_of_all_specs(place):
         header = place.read(name + '.h').decode()
         letters = {'batch': 'B', 'heads': 'H', 'kv_heads': 'G'}
         for p in made['parameters']:
-            kind = {'f32': 'float', 'f64': 'double', 'i32': 'int32_t'}[p['dtype']]
+            kind = {'f32': 'float', 'f64': 'double', 'i32': 'int32_t', 'u8': 'uint8_t'}[p['dtype']]
             line = 'const %s *%s; /* [%s]' % (kind, p['member'], ', '.join(
                 re.sub(r'^(n_\w)/(\d+)$', r'ceil(\1 / \2)', letters.get(n, str(n))) for n in p['shape']))
             check(line in header, '%s: the header has no %s' % (name, line))

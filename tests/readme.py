@@ -443,12 +443,15 @@ def the_spec_language(place):
         place.run(['attnc', spec, '--set', setting, '--quiet'])
 
 
-@shows(SPECS, 'Arrays in expressions', 'yaml')
+@shows(SPECS, 'Arrays in expressions', 'yaml', 'yaml')
 def arrays_of_a_spec(place):
-    place.write('a.yaml', texts(SPECS, 'Arrays in expressions')[0])
-    place.run(['attnc', 'a.yaml', '--quiet'])
-    header = place.read('a.h')
-    check('*table; /* [H, 255] */' in header and '*temperature; /* [] */' in header, header)
+    for spec, lines in zip(texts(SPECS, 'Arrays in expressions'),
+                           (('*table; /* [H, 255] */', '*temperature; /* [] */'),
+                            ('const uint8_t *seen; /* [B, n_q, n_k] */', 'const int32_t *bucket; /* [B, n_k] */'))):
+        place.write('a.yaml', spec)
+        place.run(['attnc', 'a.yaml', '--quiet'])
+        header = place.read('a.h')
+        for line in lines: check(line in header, '%s: %s' % (line, header))
 
 
 @shows(CONTRIBUTING, 'How a spec becomes C', 'yaml', '', '')

@@ -37,12 +37,15 @@ int command_list(const struct options *o)
     for (const struct library_spec *s = library_specs; s->name; s++)
         if ((int)strlen(s->name) > width) width = (int)strlen(s->name);
     struct arena *arena = arena_new();
+    struct text list = {0};
     for (const struct library_spec *s = library_specs; s->name; s++) {
         const char *description = library_description(arena, s);
-        printf("%-*s  %.*s\n", width, s->name, (int)strcspn(description, "\n"), description);
+        text_add(&list, "%-*s  %.*s\n", width, s->name, (int)strcspn(description, "\n"), description);
     }
     arena_free(arena);
-    return (int)output_finish(o);
+    const enum status status = table_put(o, &list); /* printf would lose errno if its buffer is full before the end */
+    text_free(&list);
+    return (int)status;
 }
 
 int command_show(const struct options *o)
