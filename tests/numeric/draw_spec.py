@@ -106,7 +106,7 @@ def similarity(rng, numbers, positions):
     kind, moderate = rng.randrange(10), numbers or rng.random() < 0.9
     if kind < 2: return softmax(rng, numbers, positions)
     if kind == 2:
-        options = {'degree': rng.choice([2, 2, 4, 4, 6, 8]) if moderate else 2 * rng.randrange(1, 33)}
+        options = {'degree': rng.choice([2, 2, 4, 4, 6, 8, 1, 3]) if moderate else rng.randrange(2, 65)}
         alpha, beta = lambda: real(rng, numbers, 0, 0.5, -1.25, 2, 1), lambda: real(rng, numbers, 1, 3, 8.0, -4)
         return {'polynomial': options | some(rng, 0.4, alpha=alpha, beta=beta)}
     if kind == 3:

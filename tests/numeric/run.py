@@ -43,7 +43,7 @@ SIMILARITY = {
     'multiplicative_cap': [{'softmax': {'compatibility': 'multiplicative', 'cap': 3.0}},
                            {'softmax': {'compatibility': 'multiplicative', 'cap': 6.0, 'bias': 'alibi', 'scale': 0.2}}],
 }
-for degree in 2, 4, 6, 8:
+for degree in 1, 2, 3, 4, 6, 8:
     SIMILARITY['polynomial_%d' % degree] = [{'polynomial': {'degree': degree, **more}} for more in
                                             ({}, {'alpha': 0.5, 'beta': 4.0}, {'beta': 3},
                                              {'alpha': -1.25, 'beta': 8.0}, {'alpha': 2})]

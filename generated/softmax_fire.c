@@ -1,0 +1,10528 @@
+/* softmax_fire.c, made by attnc 0.1.0: attnc softmax_fire.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes softmax_fire.h.
+   causal softmax attention with FIRE: a learned function of the distance,
+   which is relative to the position of the query
+   Li et al., Functional Interpolation for Relative Positions Improves Long Context Transformers (ICLR 2024), section 3;
+   the network has 4 hidden units
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), w2_2 (4), w1_1 (4), shift_1 (4):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g m i j] = sum over d of q * k
+     offset [g m], learned parameter
+     w2 [g m w2_2], learned parameter
+     w1 [w1_1], learned parameter
+     c [], learned parameter
+     threshold [], learned parameter
+     shift [shift_1], learned parameter
+     x10 [b g m i j] = exp(x3 * 0.125 + offset + w2[g, m, 0] * max(0,
+     w1[0] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c) * max(abs(threshold),
+     i + n_k - n_q)) + shift[0]) + w2[g, m, 1] * max(0, w1[1] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c)
+     * max(abs(threshold), i + n_k - n_q)) + shift[1]) + w2[g, m, 2] * max(0,
+     w1[2] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c) * max(abs(threshold),
+     i + n_k - n_q)) + shift[2]) + w2[g, m, 3] * max(0, w1[3] * log1p(abs(c) * ((i + n_k - n_q - j) * 1)) / log1p(abs(c)
+     * max(abs(threshold), i + n_k - n_q)) + shift[3]))
+     x11 [b g m i] = sum over j of x10 if j <= i + n_k - n_q
+     x12 [b g m i e] = sum over j of x10 * v if j <= i + n_k - n_q
+     x13 [b g m i e] = x11 == 0 ? 0 : x12 / x11
+     out = x13
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  softmax_fire_rows_v4, softmax_fire_few_v4, softmax_fire_saved_v4, softmax_fire_row_sums_v4,
+     softmax_fire_dq_sums1_v4, softmax_fire_dk_dv_v4, softmax_fire_totals1_v4, softmax_fire_totals2_v4
+     x86-64-v3  softmax_fire_rows_v3, softmax_fire_few_v3, softmax_fire_saved_v3, softmax_fire_row_sums_v3,
+     softmax_fire_dq_sums1_v3, softmax_fire_dk_dv_v3, softmax_fire_totals1_v3, softmax_fire_totals2_v3
+     generic    softmax_fire_rows_any, softmax_fire_few_any, softmax_fire_saved_any, softmax_fire_row_sums_any,
+     softmax_fire_dq_sums1_any, softmax_fire_dk_dv_any, softmax_fire_totals1_any, softmax_fire_totals2_any
+     choice     the version that this machine runs
+     interface  softmax_fire_workspace, softmax_fire_forward, softmax_fire_backward, softmax_fire_kernel
+
+   Compile with: cc -O2 -fopenmp softmax_fire.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "softmax_fire.c is C, not C++: compile it with a C compiler"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "softmax_fire.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int softmax_fire_is_c11;
+#elif !defined __GNUC__
+#error "softmax_fire.c uses GNU C vector extensions: compile it with gcc or clang"
+extern int softmax_fire_is_gnu_c;
+#else
+#include "softmax_fire.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
+#endif
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* without optimisation, inlining would only double the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c becomes one instruction (FMA), even under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
+#endif
+
+struct call { /* the arguments of a call; all threads read the same struct */
+    struct attn_problem p;
+    const struct softmax_fire_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    const float *dout;
+    float *dq;
+    float *dk;
+    float *dv;
+    float *saved_0; /* [B,H,n_q], or NULL */
+    float *row_0; /* [B,H,n_q] */
+    float *doffset;
+    float *dw2;
+    float *dw1;
+    float *dc;
+    float *dthreshold;
+    float *dshift;
+    float *partial_0;
+    float *partial_1;
+    float *partial_2;
+    float *partial_3;
+    float *partial_4;
+    float *partial_5;
+    float *partial_6;
+    float *partial_7;
+    float *partial_8;
+    float *partial_9;
+    float *partial_10;
+    float *partial_11;
+    float *partial_12;
+    float *partial_13;
+    float *partial_14;
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* Waits until another thread has raised `*number` to at least `to`. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+#endif
+    }
+}
+
+/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
+   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
+   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
+   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+};
+
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits until all threads on the head have called this function. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+/* max_v4 and min_v4, except that the result is NaN if b is NaN. */
+TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -126.0f, because subnormal numbers are
+   slow on many machines. NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+TARGET_v4 INLINE vec_v4 log_v4(vec_v4 x)
+{
+    vec_v4 y = x;
+    for (int k = 0; k < 16; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+TARGET_v4 INLINE vec_v4 log1p_v4(vec_v4 x)
+{
+    vec_v4 y = x;
+    for (int k = 0; k < 16; k++) y[k] = log1pf(x[k]);
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
+{
+    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 16 vectors t[0], t[1], … Overwrites t. */
+TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    UNROLL for (int r = 0; r < 16; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
+            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    UNROLL for (int r = 0; r < 16; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
+        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    return t[0];
+}
+
+/* Transposes 16 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 16 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation, const int64_t early)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++)
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 16 rows to prefetch, or NULL. */
+TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v4 t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4(a + s) *
+                    (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v4(c, lane_sums_v4(t));
+}
+
+/* columns_v4 for any number of rows of a. */
+TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    /* Prefetching of b: with fewer than 9 rows of a, the hardware does it. With more, each row of a prefetches
+       its share of the rows of b that are read 32 rows later. With two or three rows of a, the first row
+       prefetches all of them. */
+    const float *const ahead = b + 32 * b_row;
+    const int asks = rows >= 9;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 16. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
+TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* One row uses each b once, so b is not widened first. */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
+        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* block_v4 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL, early);
+}
+
+/* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        }
+    }
+}
+
+/* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_v4 for any number of rows; `lanes` is a multiple of 16. The other parameters are those of
+   blocks_v4. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* The product for a b that is in a cache, without prefetching. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, 0);
+}
+
+/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v4(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL, 0);
+        }
+        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
+}
+
+/* dot_v4 for a b in memory, not in a cache. b is prefetched as in dot_along_v4, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 128 lanes at a time, which reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 0 || rows < 9 ? 0 : 32);
+    }
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v4, so the result is rounded equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+        const float t_0 = offset[0] * 1.442695f;
+        const float w2_1 = w2[0];
+        const float w1_2 = w1[0];
+        const float t_3 = fabsf(c[0]);
+        const int64_t t_4 = n_k - n_q;
+        const float t_8 = fabsf(threshold[0]);
+        const float shift_10 = shift[0];
+        const float w2_11 = w2[1];
+        const float w1_12 = w1[1];
+        const float shift_13 = shift[1];
+        const float w2_14 = w2[2];
+        const float w1_15 = w1[2];
+        const float shift_16 = shift[2];
+        const float w2_17 = w2[3];
+        const float w1_18 = w1[3];
+        const float shift_19 = shift[3];
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+            const vec_v4 t_6 = __builtin_convertvector(t_5 - j0, vec_v4);
+            const vec_v4 t_9 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_8), __builtin_convertvector(t_5, vec_v4)));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 t_7 = log1p_v4(t_3 * ((t_6 - (float)j) * 1.0f));
+                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_1 *
+                    max_nan_v4(splat_v4((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
+                    max_nan_v4(splat_v4((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
+                    max_nan_v4(splat_v4((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
+                    max_nan_v4(splat_v4((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_20 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_21 = (i0 + i + lane_v4) + t_20;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21, mask_v4),
+                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                row_max_in[vector] = load_v4(row_max + i);
+            }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(row_max + i, row_max_in[vector]);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_22 = load_v4(old_max + i);
+            const vec_v4 old_max_new23 = exp2_v4(old_max_22 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new23);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new23);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new23);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_25 = load_v4(row_max + i);
+            vec_v4 row_sum_in = (vec_v4){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_24 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new26 = exp2_v4(score_24 - row_max_25);
+                store_v4(score + j * 64 + i, score_new26);
+                row_sum_in += score_new26;
+            }
+            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v4 in_region[4] = {0};
+                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_27 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_27), mask_v4);
+                }
+                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+            }
+        } else
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_28 = load_v4(row_sum + i);
+        const mask_v4 t_29 = row_sum_28 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(sum + e * 64 + i, pick_v4(t_29, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_28));
+        }
+    }
+    if (saved_0) {
+        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_sum_30 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_30 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_30) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    if (saved_0) {
+        /* saved_0 = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            saved_0[(i0 + i)] = row_sum[i];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_fire_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query + d * 64 + r, load_v4(q_tile + d * 64 + r) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_fire_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + g * members;
+    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
+        const float w1_0 = w1[0];
+        const float t_1 = fabsf(c[0]);
+        const float t_5 = fabsf(threshold[0]);
+        const float shift_8 = shift[0];
+        const float w1_9 = w1[1];
+        const float shift_10 = shift[1];
+        const float w1_11 = w1[2];
+        const float shift_12 = shift[2];
+        const float w1_13 = w1[3];
+        const float shift_14 = shift[3];
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_3 = j0 + j + lane_v4;
+            for (int64_t r = 0; r < rows; r++) {
+                const int64_t t_2 = (r % n_q) + n_k - n_q;
+                const vec_v4 t_4 = log1p_v4(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v4) * 1.0f));
+                const float t_6 = (float)t_2;
+                const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                store_v4(score + r * 144 + j, ((((load_v4(score + r * 144 + j) + (offset[(r / n_q)] * 1.442695f)) +
+                    (((w2[(r / n_q) * 4]) * max_nan_v4(splat_v4((float)0),
+                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * 4 + 1]) *
+                    max_nan_v4(splat_v4((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) * 4
+                    + 2]) * max_nan_v4(splat_v4((float)0), ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r /
+                    n_q) * 4 + 3]) * max_nan_v4(splat_v4((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+            }
+        }
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_15 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4 old_max_16 = load_v4(old_max + r);
+            const vec_v4 old_max_new17 = exp2_v4(old_max_16 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new17);
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new17);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 in_region[8] = {0};
+                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_18, mask_v4);
+                }
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void softmax_fire_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_max_19 = load_v4(carried_max + r);
+            const vec_v4 before_max_new20 = carried_max_19;
+            const vec_v4 state_max_21 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new22 = max_v4(load_v4(carried_max + r), state_max_21);
+            store_v4(carried_max + r, carried_max_new22);
+            const vec_v4 carried_factor_new23 = exp2_v4(before_max_new20 - carried_max_new22);
+            store_v4(carried_factor + r, carried_factor_new23);
+            const vec_v4 slot_factor_new24 = exp2_v4(state_max_21 - carried_max_new22);
+            store_v4(slot_factor + r, slot_factor_new24);
+            const vec_v4 carried_sum_25 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_25 * carried_factor_new23);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new23);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new24, splat_v4(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_26 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_27 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_26 * carried_factor_27);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_27);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v4 APART void softmax_fire_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_28 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_28 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_28);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v4 static void softmax_fire_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_fire_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_fire_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_fire_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_fire_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_fire_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+        const float t_0 = offset[0] * 1.442695f;
+        const float w2_1 = w2[0];
+        const float w1_2 = w1[0];
+        const float t_3 = fabsf(c[0]);
+        const int64_t t_4 = n_k - n_q;
+        const float t_8 = fabsf(threshold[0]);
+        const float shift_10 = shift[0];
+        const float w2_11 = w2[1];
+        const float w1_12 = w1[1];
+        const float shift_13 = shift[1];
+        const float w2_14 = w2[2];
+        const float w1_15 = w1[2];
+        const float shift_16 = shift[2];
+        const float w2_17 = w2[3];
+        const float w1_18 = w1[3];
+        const float shift_19 = shift[3];
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+            const vec_v4 t_6 = __builtin_convertvector(t_5 - j0, vec_v4);
+            const vec_v4 t_9 = log1p_v4(t_3 * max_nan_v4(splat_v4(t_8), __builtin_convertvector(t_5, vec_v4)));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 t_7 = log1p_v4(t_3 * ((t_6 - (float)j) * 1.0f));
+                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_0) + ((w2_1 *
+                    max_nan_v4(splat_v4((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
+                    max_nan_v4(splat_v4((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
+                    max_nan_v4(splat_v4((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
+                    max_nan_v4(splat_v4((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_20 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_21 = (i0 + i + lane_v4) + t_20;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21, mask_v4),
+                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                row_max_in[vector] = load_v4(row_max + i);
+            }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(row_max + i, row_max_in[vector]);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_22 = load_v4(old_max + i);
+            const vec_v4 old_max_new23 = exp2_v4(old_max_22 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new23);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new23);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new23);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_25 = load_v4(row_max + i);
+            vec_v4 row_sum_in = (vec_v4){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_24 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new26 = exp2_v4(score_24 - row_max_25);
+                store_v4(score + j * 64 + i, score_new26);
+                row_sum_in += score_new26;
+            }
+            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+        }
+    }
+    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_27 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_27 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_27) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+    }
+    /* saved_0 = row_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        saved_0[(i0 + i)] = row_sum[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_fire_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(result + i, splat_v4(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        vec_v4 result_in[4];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            result_in[vector] = (vec_v4){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            store_v4(result + i, load_v4(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
+   */
+TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_batch = call->p.q.batch;
+    const float *const k = call->k + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const int64_t k_batch = call->p.k.batch;
+    const float *const v = call->v + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int64_t v_batch = call->p.v.batch;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_batch = call->p.dout.batch;
+    const float *const row_0 = call->row_0 + (g * members + m) * call->p.n_q;
+    const int64_t row_0_batch = call->p.heads * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
+    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
+    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
+    float *const weight_5 = (float *)(void *)(work + 147456); /* [j: 144, i: 64] */
+    float *const weight_6 = (float *)(void *)(work + 184320); /* [j: 144, i: 64] */
+    float *const weight_7 = (float *)(void *)(work + 221184); /* [j: 144, i: 64] */
+    float *const weight_8 = (float *)(void *)(work + 258048); /* [j: 144, i: 64] */
+    float *const weight_9 = (float *)(void *)(work + 294912); /* [j: 144, i: 64] */
+    float *const weight_10 = (float *)(void *)(work + 331776); /* [j: 144, i: 64] */
+    float *const weight_11 = (float *)(void *)(work + 368640); /* [j: 144, i: 64] */
+    float *const weight_12 = (float *)(void *)(work + 405504); /* [j: 144, i: 64] */
+    float *const weight_13 = (float *)(void *)(work + 442368); /* [j: 144, i: 64] */
+    float *const weight_14 = (float *)(void *)(work + 479232); /* [j: 144, i: 64] */
+    float *const weight_15 = (float *)(void *)(work + 516096); /* [j: 144, i: 64] */
+    float *const weight_16 = (float *)(void *)(work + 552960); /* [j: 144, i: 64] */
+    float *const weight_17 = (float *)(void *)(work + 589824); /* [j: 144, i: 64] */
+    float *const sum = (float *)(void *)(work + 626688); /* [d: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 643072); /* [d: 64, i: 64] */
+    float *const row_sum = (float *)(void *)(work + 659456); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 659712); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 659968); /* [one: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 660032); /* [one: 16] */
+    float *const row_sum_2 = (float *)(void *)(work + 660096); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 660352); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 660608); /* [one: 16] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 660672); /* [one: 16] */
+    float *const row_sum_3 = (float *)(void *)(work + 660736); /* [i: 64] */
+    float *const row_sum_3_compensation = (float *)(void *)(work + 660992); /* [i: 64] */
+    float *const unit_sum_3 = (float *)(void *)(work + 661248); /* [one: 16] */
+    float *const unit_sum_3_compensation = (float *)(void *)(work + 661312); /* [one: 16] */
+    float *const row_sum_4 = (float *)(void *)(work + 661376); /* [i: 64] */
+    float *const row_sum_4_compensation = (float *)(void *)(work + 661632); /* [i: 64] */
+    float *const unit_sum_4 = (float *)(void *)(work + 661888); /* [one: 16] */
+    float *const unit_sum_4_compensation = (float *)(void *)(work + 661952); /* [one: 16] */
+    float *const row_sum_5 = (float *)(void *)(work + 662016); /* [i: 64] */
+    float *const row_sum_5_compensation = (float *)(void *)(work + 662272); /* [i: 64] */
+    float *const unit_sum_5 = (float *)(void *)(work + 662528); /* [one: 16] */
+    float *const unit_sum_5_compensation = (float *)(void *)(work + 662592); /* [one: 16] */
+    float *const row_sum_6 = (float *)(void *)(work + 662656); /* [i: 64] */
+    float *const row_sum_6_compensation = (float *)(void *)(work + 662912); /* [i: 64] */
+    float *const unit_sum_6 = (float *)(void *)(work + 663168); /* [one: 16] */
+    float *const unit_sum_6_compensation = (float *)(void *)(work + 663232); /* [one: 16] */
+    float *const row_sum_7 = (float *)(void *)(work + 663296); /* [i: 64] */
+    float *const row_sum_7_compensation = (float *)(void *)(work + 663552); /* [i: 64] */
+    float *const unit_sum_7 = (float *)(void *)(work + 663808); /* [one: 16] */
+    float *const unit_sum_7_compensation = (float *)(void *)(work + 663872); /* [one: 16] */
+    float *const row_sum_8 = (float *)(void *)(work + 663936); /* [i: 64] */
+    float *const row_sum_8_compensation = (float *)(void *)(work + 664192); /* [i: 64] */
+    float *const unit_sum_8 = (float *)(void *)(work + 664448); /* [one: 16] */
+    float *const unit_sum_8_compensation = (float *)(void *)(work + 664512); /* [one: 16] */
+    float *const row_sum_9 = (float *)(void *)(work + 664576); /* [i: 64] */
+    float *const row_sum_9_compensation = (float *)(void *)(work + 664832); /* [i: 64] */
+    float *const unit_sum_9 = (float *)(void *)(work + 665088); /* [one: 16] */
+    float *const unit_sum_9_compensation = (float *)(void *)(work + 665152); /* [one: 16] */
+    float *const row_sum_10 = (float *)(void *)(work + 665216); /* [i: 64] */
+    float *const row_sum_10_compensation = (float *)(void *)(work + 665472); /* [i: 64] */
+    float *const unit_sum_10 = (float *)(void *)(work + 665728); /* [one: 16] */
+    float *const unit_sum_10_compensation = (float *)(void *)(work + 665792); /* [one: 16] */
+    float *const row_sum_11 = (float *)(void *)(work + 665856); /* [i: 64] */
+    float *const row_sum_11_compensation = (float *)(void *)(work + 666112); /* [i: 64] */
+    float *const unit_sum_11 = (float *)(void *)(work + 666368); /* [one: 16] */
+    float *const unit_sum_11_compensation = (float *)(void *)(work + 666432); /* [one: 16] */
+    float *const row_sum_12 = (float *)(void *)(work + 666496); /* [i: 64] */
+    float *const row_sum_12_compensation = (float *)(void *)(work + 666752); /* [i: 64] */
+    float *const unit_sum_12 = (float *)(void *)(work + 667008); /* [one: 16] */
+    float *const unit_sum_12_compensation = (float *)(void *)(work + 667072); /* [one: 16] */
+    float *const row_sum_13 = (float *)(void *)(work + 667136); /* [i: 64] */
+    float *const row_sum_13_compensation = (float *)(void *)(work + 667392); /* [i: 64] */
+    float *const unit_sum_13 = (float *)(void *)(work + 667648); /* [one: 16] */
+    float *const unit_sum_13_compensation = (float *)(void *)(work + 667712); /* [one: 16] */
+    float *const row_sum_14 = (float *)(void *)(work + 667776); /* [i: 64] */
+    float *const row_sum_14_compensation = (float *)(void *)(work + 668032); /* [i: 64] */
+    float *const unit_sum_14 = (float *)(void *)(work + 668288); /* [one: 16] */
+    float *const unit_sum_14_compensation = (float *)(void *)(work + 668352); /* [one: 16] */
+    float *const row_sum_15 = (float *)(void *)(work + 668416); /* [i: 64] */
+    float *const row_sum_15_compensation = (float *)(void *)(work + 668672); /* [i: 64] */
+    float *const unit_sum_15 = (float *)(void *)(work + 668928); /* [one: 16] */
+    float *const unit_sum_15_compensation = (float *)(void *)(work + 668992); /* [one: 16] */
+    float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_batch = call->p.dq.batch;
+    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_1 = call->partial_1 ? call->partial_1 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_2 = call->partial_2 ? call->partial_2 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_3 = call->partial_3 ? call->partial_3 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_4 = call->partial_4 ? call->partial_4 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_5 = call->partial_5 ? call->partial_5 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_6 = call->partial_6 ? call->partial_6 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_7 = call->partial_7 ? call->partial_7 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_8 = call->partial_8 ? call->partial_8 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_9 = call->partial_9 ? call->partial_9 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_10 = call->partial_10 ? call->partial_10 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_11 = call->partial_11 ? call->partial_11 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_12 = call->partial_12 ? call->partial_12 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_13 = call->partial_13 ? call->partial_13 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_14 = call->partial_14 ? call->partial_14 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const q_tile = (float *)(void *)(work + 669056); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
+    if (partial_0 || partial_1 || partial_2 || partial_3) {
+        /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
+           unit_sum_3 = 0.0f; unit_sum_3_ ... */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(unit_sum + one, splat_v4(0.0f));
+            store_v4(unit_sum_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_2 + one, splat_v4(0.0f));
+            store_v4(unit_sum_2_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_3 + one, splat_v4(0.0f));
+            store_v4(unit_sum_3_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_4 + one, splat_v4(0.0f));
+            store_v4(unit_sum_4_compensation + one, splat_v4(0.0f));
+        }
+    }
+    if (partial_4 || partial_5 || partial_6 || partial_7) {
+        /* unit_sum_5 = 0.0f; unit_sum_5_compensation = 0.0f; unit_sum_6 = 0.0f; unit_sum_6_compensation = 0.0f;
+           unit_sum_7 = 0.0f; unit_su ... */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(unit_sum_5 + one, splat_v4(0.0f));
+            store_v4(unit_sum_5_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_6 + one, splat_v4(0.0f));
+            store_v4(unit_sum_6_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_7 + one, splat_v4(0.0f));
+            store_v4(unit_sum_7_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_8 + one, splat_v4(0.0f));
+            store_v4(unit_sum_8_compensation + one, splat_v4(0.0f));
+        }
+    }
+    if (partial_8 || partial_9 || partial_10 || partial_11) {
+        /* unit_sum_9 = 0.0f; unit_sum_9_compensation = 0.0f; unit_sum_10 = 0.0f; unit_sum_10_compensation = 0.0f;
+           unit_sum_11 = 0.0f; unit ... */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(unit_sum_9 + one, splat_v4(0.0f));
+            store_v4(unit_sum_9_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_10 + one, splat_v4(0.0f));
+            store_v4(unit_sum_10_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_11 + one, splat_v4(0.0f));
+            store_v4(unit_sum_11_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_12 + one, splat_v4(0.0f));
+            store_v4(unit_sum_12_compensation + one, splat_v4(0.0f));
+        }
+    }
+    if (partial_12 || partial_13 || partial_14) {
+        /* unit_sum_13 = 0.0f; unit_sum_13_compensation = 0.0f; unit_sum_14 = 0.0f; unit_sum_14_compensation = 0.0f;
+           unit_sum_15 = 0.0f; un ... */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(unit_sum_13 + one, splat_v4(0.0f));
+            store_v4(unit_sum_13_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_14 + one, splat_v4(0.0f));
+            store_v4(unit_sum_14_compensation + one, splat_v4(0.0f));
+            store_v4(unit_sum_15 + one, splat_v4(0.0f));
+            store_v4(unit_sum_15_compensation + one, splat_v4(0.0f));
+        }
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+            /* row_0_tile = row_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
+            /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+                        store_v4(sum + d * 64 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+                    }
+                }
+            }
+            if (partial_0 || partial_1 || partial_2 || partial_3) {
+                /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f;
+                   row_sum_3 = 0.0f; row_sum_3_compen ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum + i, splat_v4(0.0f));
+                    store_v4(row_sum_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_2 + i, splat_v4(0.0f));
+                    store_v4(row_sum_2_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_3 + i, splat_v4(0.0f));
+                    store_v4(row_sum_3_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_4 + i, splat_v4(0.0f));
+                    store_v4(row_sum_4_compensation + i, splat_v4(0.0f));
+                }
+            }
+            if (partial_4 || partial_5 || partial_6 || partial_7) {
+                /* row_sum_5 = 0.0f; row_sum_5_compensation = 0.0f; row_sum_6 = 0.0f; row_sum_6_compensation = 0.0f;
+                   row_sum_7 = 0.0f; row_sum_7_co ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum_5 + i, splat_v4(0.0f));
+                    store_v4(row_sum_5_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_6 + i, splat_v4(0.0f));
+                    store_v4(row_sum_6_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_7 + i, splat_v4(0.0f));
+                    store_v4(row_sum_7_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_8 + i, splat_v4(0.0f));
+                    store_v4(row_sum_8_compensation + i, splat_v4(0.0f));
+                }
+            }
+            if (partial_8 || partial_9 || partial_10 || partial_11) {
+                /* row_sum_9 = 0.0f; row_sum_9_compensation = 0.0f; row_sum_10 = 0.0f; row_sum_10_compensation = 0.0f;
+                   row_sum_11 = 0.0f; row_sum_1 ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum_9 + i, splat_v4(0.0f));
+                    store_v4(row_sum_9_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_10 + i, splat_v4(0.0f));
+                    store_v4(row_sum_10_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_11 + i, splat_v4(0.0f));
+                    store_v4(row_sum_11_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_12 + i, splat_v4(0.0f));
+                    store_v4(row_sum_12_compensation + i, splat_v4(0.0f));
+                }
+            }
+            if (partial_12 || partial_13 || partial_14) {
+                /* row_sum_13 = 0.0f; row_sum_13_compensation = 0.0f; row_sum_14 = 0.0f; row_sum_14_compensation = 0.0f;
+                   row_sum_15 = 0.0f; row_sum ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum_13 + i, splat_v4(0.0f));
+                    store_v4(row_sum_13_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_14 + i, splat_v4(0.0f));
+                    store_v4(row_sum_14_compensation + i, splat_v4(0.0f));
+                    store_v4(row_sum_15 + i, splat_v4(0.0f));
+                    store_v4(row_sum_15_compensation + i, splat_v4(0.0f));
+                }
+            }
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+                const int64_t j1 = min(j0 + 144, j_end);
+                /* score[j][i] = sum over d of k * q_tile */
+                dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
+                /* score_2[j][i] = sum over e of v * dout_tile */
+                dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                    k + b * k_batch + j0 * k_row, k_row);
+                /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
+                   ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+                const float t_1 = offset[0] * 1.442695f;
+                const float w2_2 = w2[0];
+                const float w1_3 = w1[0];
+                const float c_4 = c[0];
+                const float t_5 = fabsf(c_4);
+                const int64_t t_6 = n_k - n_q;
+                const float threshold_11 = threshold[0];
+                const float t_12 = fabsf(threshold_11);
+                const float shift_17 = shift[0];
+                const float w2_20 = w2[1];
+                const float w1_21 = w1[1];
+                const float shift_23 = shift[1];
+                const float w2_25 = w2[2];
+                const float w1_26 = w1[2];
+                const float shift_28 = shift[2];
+                const float w2_30 = w2[3];
+                const float w1_31 = w1[3];
+                const float shift_33 = shift[3];
+                const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
+                    const vec_v4 t_8 = __builtin_convertvector(t_7 - j0, vec_v4);
+                    const vec_v4 t_13 = max_nan_v4(splat_v4(t_12), __builtin_convertvector(t_7, vec_v4));
+                    const vec_v4 t_14 = t_5 * t_13;
+                    const vec_v4 t_15 = log1p_v4(t_14);
+                    const vec_v4 saved_0_tile_35 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_38 = load_v4(row_0_tile + i);
+                    const vec_v4 t_42 = __builtin_convertvector(t_7 - j0, vec_v4);
+                    const vec_v4 t_44 = 1.0f + t_14;
+                    const vec_v4 t_45 = (t_41 * t_13) / t_44;
+                    const vec_v4 t_50 = (t_5 * pick_v4(t_12 < __builtin_convertvector(t_7, vec_v4), splat_v4(0.0f),
+                        splat_v4(t_49))) / t_44;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_0 = load_v4(score + j * 64 + i);
+                        const vec_v4 t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
+                        const vec_v4 t_10 = log1p_v4(t_9);
+                        const vec_v4 t_16 = (w1_3 * t_10) / t_15;
+                        const vec_v4 t_18 = t_16 + shift_17;
+                        const vec_v4 t_19 = max_nan_v4(splat_v4((float)0), t_18);
+                        const vec_v4 t_22 = (w1_21 * t_10) / t_15;
+                        const vec_v4 t_24 = t_22 + shift_23;
+                        const vec_v4 t_27 = (w1_26 * t_10) / t_15;
+                        const vec_v4 t_29 = t_27 + shift_28;
+                        const vec_v4 t_32 = (w1_31 * t_10) / t_15;
+                        const vec_v4 t_34 = t_32 + shift_33;
+                        const vec_v4 score_new36 = exp2_v4((((((score_0 + t_1) + ((w2_2 * t_19) * 1.442695f)) + ((w2_20
+                            * max_nan_v4(splat_v4((float)0), t_24)) * 1.442695f)) + ((w2_25 *
+                            max_nan_v4(splat_v4((float)0), t_29)) * 1.442695f)) + ((w2_30 *
+                            max_nan_v4(splat_v4((float)0), t_34)) * 1.442695f)) - saved_0_tile_35);
+                        store_v4(score + j * 64 + i, score_new36);
+                        const vec_v4 score_2_37 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new39 = score_2_37 + row_0_tile_38;
+                        store_v4(score_2 + j * 64 + i, score_2_new39);
+                        store_v4(weight_3 + j * 64 + i, score_2_new39 * (score_new36 * 0.125f));
+                        store_v4(weight_4 + j * 64 + i, score_2_new39 * score_new36);
+                        store_v4(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
+                        const mask_v4 t_40 = (float)0 < t_18;
+                        store_v4(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_2 * pick_v4(t_40,
+                            t_10 / t_15, splat_v4(0.0f)))));
+                        const vec_v4 t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
+                        const mask_v4 t_46 = (float)0 < t_24;
+                        const mask_v4 t_47 = (float)0 < t_29;
+                        const mask_v4 t_48 = (float)0 < t_34;
+                        store_v4(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_v4(t_40,
+                            ((w1_3 * t_43) - (t_16 * t_45)) / t_15, splat_v4(0.0f))) + (w2_20 * pick_v4(t_46,
+                            ((w1_21 * t_43) - (t_22 * t_45)) / t_15, splat_v4(0.0f)))) + (w2_25 * pick_v4(t_47,
+                            ((w1_26 * t_43) - (t_27 * t_45)) / t_15, splat_v4(0.0f)))) + (w2_30 * pick_v4(t_48,
+                            ((w1_31 * t_43) - (t_32 * t_45)) / t_15, splat_v4(0.0f))))));
+                        store_v4(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_v4(t_40,
+                            (-(t_16 * t_50)) / t_15, splat_v4(0.0f))) + (w2_20 * pick_v4(t_46, (-(t_22 * t_50)) / t_15,
+                            splat_v4(0.0f)))) + (w2_25 * pick_v4(t_47, (-(t_27 * t_50)) / t_15,
+                            splat_v4(0.0f)))) + (w2_30 * pick_v4(t_48, (-(t_32 * t_50)) / t_15, splat_v4(0.0f))))));
+                    }
+                }
+                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
+                    partial_14) {
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                       1.0f))) / log1p(abs(c) * max(ab ... */
+                    const float w2_53 = w2[0];
+                    const float w1_54 = w1[0];
+                    const float t_55 = fabsf(c[0]);
+                    const int64_t t_56 = n_k - n_q;
+                    const float t_60 = fabsf(threshold[0]);
+                    const float shift_62 = shift[0];
+                    const float w1_63 = w1[1];
+                    const float shift_64 = shift[1];
+                    const float w2_66 = w2[1];
+                    const float w1_69 = w1[2];
+                    const float shift_70 = shift[2];
+                    const float w2_72 = w2[2];
+                    const float w1_74 = w1[3];
+                    const float shift_75 = shift[3];
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_57 = (i0 + i + lane_v4) + t_56;
+                        const vec_v4 t_58 = __builtin_convertvector(t_57 - j0, vec_v4);
+                        const vec_v4 t_61 = log1p_v4(t_55 * max_nan_v4(splat_v4(t_60), __builtin_convertvector(t_57,
+                            vec_v4)));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_2_51 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_52 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_59 = log1p_v4(t_55 * ((t_58 - (float)j) * 1.0f));
+                            store_v4(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_53 * pick_v4((float)0 <
+                                (((w1_54 * t_59) / t_61) + shift_62), splat_v4(1.0f), splat_v4(0.0f)))));
+                            const vec_v4 t_65 = ((w1_63 * t_59) / t_61) + shift_64;
+                            store_v4(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
+                                t_65)));
+                            const mask_v4 t_67 = (float)0 < t_65;
+                            const vec_v4 t_68 = t_59 / t_61;
+                            store_v4(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_v4(t_67, t_68,
+                                splat_v4(0.0f)))));
+                            store_v4(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_v4(t_67,
+                                splat_v4(1.0f), splat_v4(0.0f)))));
+                            const vec_v4 t_71 = ((w1_69 * t_59) / t_61) + shift_70;
+                            store_v4(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
+                                t_71)));
+                            const mask_v4 t_73 = (float)0 < t_71;
+                            store_v4(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_v4(t_73, t_68,
+                                splat_v4(0.0f)))));
+                            store_v4(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_v4(t_73,
+                                splat_v4(1.0f), splat_v4(0.0f)))));
+                            store_v4(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_v4(splat_v4((float)0),
+                                ((w1_74 * t_59) / t_61) + shift_75)));
+                        }
+                    }
+                }
+                if (partial_5 || partial_11) {
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                       1.0f))) / log1p(abs(c) * max(a ... */
+                    const float w2_78 = w2[3];
+                    const float w1_79 = w1[3];
+                    const float t_80 = fabsf(c[0]);
+                    const int64_t t_81 = n_k - n_q;
+                    const float t_85 = fabsf(threshold[0]);
+                    const float shift_87 = shift[3];
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_82 = (i0 + i + lane_v4) + t_81;
+                        const vec_v4 t_83 = __builtin_convertvector(t_82 - j0, vec_v4);
+                        const vec_v4 t_86 = log1p_v4(t_80 * max_nan_v4(splat_v4(t_85), __builtin_convertvector(t_82,
+                            vec_v4)));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_2_76 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_77 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_84 = log1p_v4(t_80 * ((t_83 - (float)j) * 1.0f));
+                            const mask_v4 t_88 = (float)0 < (((w1_79 * t_84) / t_86) + shift_87);
+                            store_v4(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_v4(t_88,
+                                t_84 / t_86, splat_v4(0.0f)))));
+                            store_v4(score + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_v4(t_88, splat_v4(1.0f),
+                                splat_v4(0.0f)))));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (dq) {
+                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
+                        const int64_t t_89 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_90 = (i0 + i + lane_v4) + t_89;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_90,
+                                    mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dq) {
+                    /* sum[d][i] += sum over j of k * weight_3 */
+                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(k + b * k_batch + j0 * k_row, k_row,
+                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                        dot7_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                            sum_compensation);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_v4 in_region[4] = {0};
+                            if (finite_v4(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
+                            const int64_t t_91 = n_k - n_q;
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_91),
+                                    mask_v4);
+                            }
+                            add_seen_v4(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                                in_region, i1 - i0);
+                        }
+                    } else
+                        dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                            sum_compensation);
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_0) {
+                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
+                        const int64_t t_92 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_93 = (i0 + i + lane_v4) + t_92;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_93,
+                                    mask_v4), load_v4(weight_4 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_0) {
+                    /* row_sum += weight_4 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_in[vector] += load_v4(weight_4 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_1) {
+                        /* weight_16 = select(j <= (i + (n_k - n_q)), weight_16, 0.0f) */
+                        const int64_t t_94 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_95 = (i0 + i + lane_v4) + t_94;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_16 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_95,
+                                    mask_v4), load_v4(weight_16 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_1) {
+                    /* row_sum_2 += weight_16 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_2_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_2_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_2_in[vector] += load_v4(weight_16 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_2) {
+                        /* weight_13 = select(j <= (i + (n_k - n_q)), weight_13, 0.0f) */
+                        const int64_t t_96 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_97 = (i0 + i + lane_v4) + t_96;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_13 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_97,
+                                    mask_v4), load_v4(weight_13 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_2) {
+                    /* row_sum_3 += weight_13 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_3_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_3_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_3_in[vector] += load_v4(weight_13 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_3 + i, row_sum_3_compensation + i, row_sum_3_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_3) {
+                        /* weight_10 = select(j <= (i + (n_k - n_q)), weight_10, 0.0f) */
+                        const int64_t t_98 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_99 = (i0 + i + lane_v4) + t_98;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_10 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_99,
+                                    mask_v4), load_v4(weight_10 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_3) {
+                    /* row_sum_4 += weight_10 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_4_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_4_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_4_in[vector] += load_v4(weight_10 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_4 + i, row_sum_4_compensation + i, row_sum_4_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_4) {
+                        /* weight_5 = select(j <= (i + (n_k - n_q)), weight_5, 0.0f) */
+                        const int64_t t_100 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_101 = (i0 + i + lane_v4) + t_100;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_5 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_101,
+                                    mask_v4), load_v4(weight_5 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_4) {
+                    /* row_sum_5 += weight_5 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_5_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_5_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_5_in[vector] += load_v4(weight_5 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_5 + i, row_sum_5_compensation + i, row_sum_5_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_5) {
+                        /* weight_17 = select(j <= (i + (n_k - n_q)), weight_17, 0.0f) */
+                        const int64_t t_102 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_103 = (i0 + i + lane_v4) + t_102;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_17 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_103,
+                                    mask_v4), load_v4(weight_17 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_5) {
+                    /* row_sum_6 += weight_17 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_6_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_6_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_6_in[vector] += load_v4(weight_17 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_6 + i, row_sum_6_compensation + i, row_sum_6_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_6) {
+                        /* weight_14 = select(j <= (i + (n_k - n_q)), weight_14, 0.0f) */
+                        const int64_t t_104 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_105 = (i0 + i + lane_v4) + t_104;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_14 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_105,
+                                    mask_v4), load_v4(weight_14 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_6) {
+                    /* row_sum_7 += weight_14 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_7_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_7_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_7_in[vector] += load_v4(weight_14 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_7 + i, row_sum_7_compensation + i, row_sum_7_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_7) {
+                        /* weight_11 = select(j <= (i + (n_k - n_q)), weight_11, 0.0f) */
+                        const int64_t t_106 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_107 = (i0 + i + lane_v4) + t_106;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_11 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_107,
+                                    mask_v4), load_v4(weight_11 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_7) {
+                    /* row_sum_8 += weight_11 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_8_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_8_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_8_in[vector] += load_v4(weight_11 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_8 + i, row_sum_8_compensation + i, row_sum_8_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_8) {
+                        /* weight_6 = select(j <= (i + (n_k - n_q)), weight_6, 0.0f) */
+                        const int64_t t_108 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_109 = (i0 + i + lane_v4) + t_108;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_6 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_109,
+                                    mask_v4), load_v4(weight_6 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_8) {
+                    /* row_sum_9 += weight_6 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_9_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_9_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_9_in[vector] += load_v4(weight_6 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_9 + i, row_sum_9_compensation + i, row_sum_9_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_9) {
+                        /* weight_7 = select(j <= (i + (n_k - n_q)), weight_7, 0.0f) */
+                        const int64_t t_110 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_111 = (i0 + i + lane_v4) + t_110;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_7 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_111,
+                                    mask_v4), load_v4(weight_7 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_9) {
+                    /* row_sum_10 += weight_7 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_10_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_10_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_10_in[vector] += load_v4(weight_7 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_10 + i, row_sum_10_compensation + i, row_sum_10_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_10) {
+                        /* weight_8 = select(j <= (i + (n_k - n_q)), weight_8, 0.0f) */
+                        const int64_t t_112 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_113 = (i0 + i + lane_v4) + t_112;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_8 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_113,
+                                    mask_v4), load_v4(weight_8 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_10) {
+                    /* row_sum_11 += weight_8 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_11_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_11_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_11_in[vector] += load_v4(weight_8 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_11 + i, row_sum_11_compensation + i, row_sum_11_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_11) {
+                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                        const int64_t t_114 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_115 = (i0 + i + lane_v4) + t_114;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_115,
+                                    mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_11) {
+                    /* row_sum_12 += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_12_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_12_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_12_in[vector] += load_v4(score + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_12 + i, row_sum_12_compensation + i, row_sum_12_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_12) {
+                        /* weight_15 = select(j <= (i + (n_k - n_q)), weight_15, 0.0f) */
+                        const int64_t t_116 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_117 = (i0 + i + lane_v4) + t_116;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_15 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_117,
+                                    mask_v4), load_v4(weight_15 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_12) {
+                    /* row_sum_13 += weight_15 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_13_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_13_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_13_in[vector] += load_v4(weight_15 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_13 + i, row_sum_13_compensation + i, row_sum_13_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_13) {
+                        /* weight_12 = select(j <= (i + (n_k - n_q)), weight_12, 0.0f) */
+                        const int64_t t_118 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_119 = (i0 + i + lane_v4) + t_118;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_12 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_119,
+                                    mask_v4), load_v4(weight_12 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_13) {
+                    /* row_sum_14 += weight_12 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_14_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_14_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_14_in[vector] += load_v4(weight_12 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_14 + i, row_sum_14_compensation + i, row_sum_14_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_14) {
+                        /* weight_9 = select(j <= (i + (n_k - n_q)), weight_9, 0.0f) */
+                        const int64_t t_120 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_121 = (i0 + i + lane_v4) + t_120;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight_9 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_121,
+                                    mask_v4), load_v4(weight_9 + j * 64 + i), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_14) {
+                    /* row_sum_15 += weight_9 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_15_in[4];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_15_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_sum_15_in[vector] += load_v4(weight_9 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum_15 + i, row_sum_15_compensation + i, row_sum_15_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+            }
+            if (dq) {
+                /* sum = sum */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                        }
+                    }
+                }
+            }
+            if (partial_0) {
+                /* unit_sum += row_sum */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_122 = load_v4(row_sum + i);
+                        const vec_v4 term = row_sum_122;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
+                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
+                    unit_sum[one] = sum_then;
+                }
+            }
+            if (partial_1) {
+                /* unit_sum_2 += row_sum_2 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_2_123 = load_v4(row_sum_2 + i);
+                        const vec_v4 term = row_sum_2_123;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_2_compensation[one] + total, sum_then = unit_sum_2[one] + more;
+                    unit_sum_2_compensation[one] = more - (sum_then - unit_sum_2[one]);
+                    unit_sum_2[one] = sum_then;
+                }
+            }
+            if (partial_2) {
+                /* unit_sum_3 += row_sum_3 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_3_124 = load_v4(row_sum_3 + i);
+                        const vec_v4 term = row_sum_3_124;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_3_compensation[one] + total, sum_then = unit_sum_3[one] + more;
+                    unit_sum_3_compensation[one] = more - (sum_then - unit_sum_3[one]);
+                    unit_sum_3[one] = sum_then;
+                }
+            }
+            if (partial_3) {
+                /* unit_sum_4 += row_sum_4 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_4_125 = load_v4(row_sum_4 + i);
+                        const vec_v4 term = row_sum_4_125;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_4_compensation[one] + total, sum_then = unit_sum_4[one] + more;
+                    unit_sum_4_compensation[one] = more - (sum_then - unit_sum_4[one]);
+                    unit_sum_4[one] = sum_then;
+                }
+            }
+            if (partial_4) {
+                /* unit_sum_5 += row_sum_5 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_5_126 = load_v4(row_sum_5 + i);
+                        const vec_v4 term = row_sum_5_126;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_5_compensation[one] + total, sum_then = unit_sum_5[one] + more;
+                    unit_sum_5_compensation[one] = more - (sum_then - unit_sum_5[one]);
+                    unit_sum_5[one] = sum_then;
+                }
+            }
+            if (partial_5) {
+                /* unit_sum_6 += row_sum_6 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_6_127 = load_v4(row_sum_6 + i);
+                        const vec_v4 term = row_sum_6_127;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_6_compensation[one] + total, sum_then = unit_sum_6[one] + more;
+                    unit_sum_6_compensation[one] = more - (sum_then - unit_sum_6[one]);
+                    unit_sum_6[one] = sum_then;
+                }
+            }
+            if (partial_6) {
+                /* unit_sum_7 += row_sum_7 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_7_128 = load_v4(row_sum_7 + i);
+                        const vec_v4 term = row_sum_7_128;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_7_compensation[one] + total, sum_then = unit_sum_7[one] + more;
+                    unit_sum_7_compensation[one] = more - (sum_then - unit_sum_7[one]);
+                    unit_sum_7[one] = sum_then;
+                }
+            }
+            if (partial_7) {
+                /* unit_sum_8 += row_sum_8 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_8_129 = load_v4(row_sum_8 + i);
+                        const vec_v4 term = row_sum_8_129;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_8_compensation[one] + total, sum_then = unit_sum_8[one] + more;
+                    unit_sum_8_compensation[one] = more - (sum_then - unit_sum_8[one]);
+                    unit_sum_8[one] = sum_then;
+                }
+            }
+            if (partial_8) {
+                /* unit_sum_9 += row_sum_9 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_9_130 = load_v4(row_sum_9 + i);
+                        const vec_v4 term = row_sum_9_130;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_9_compensation[one] + total, sum_then = unit_sum_9[one] + more;
+                    unit_sum_9_compensation[one] = more - (sum_then - unit_sum_9[one]);
+                    unit_sum_9[one] = sum_then;
+                }
+            }
+            if (partial_9) {
+                /* unit_sum_10 += row_sum_10 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_10_131 = load_v4(row_sum_10 + i);
+                        const vec_v4 term = row_sum_10_131;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_10_compensation[one] + total, sum_then = unit_sum_10[one] + more;
+                    unit_sum_10_compensation[one] = more - (sum_then - unit_sum_10[one]);
+                    unit_sum_10[one] = sum_then;
+                }
+            }
+            if (partial_10) {
+                /* unit_sum_11 += row_sum_11 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_11_132 = load_v4(row_sum_11 + i);
+                        const vec_v4 term = row_sum_11_132;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_11_compensation[one] + total, sum_then = unit_sum_11[one] + more;
+                    unit_sum_11_compensation[one] = more - (sum_then - unit_sum_11[one]);
+                    unit_sum_11[one] = sum_then;
+                }
+            }
+            if (partial_11) {
+                /* unit_sum_12 += row_sum_12 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_12_133 = load_v4(row_sum_12 + i);
+                        const vec_v4 term = row_sum_12_133;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_12_compensation[one] + total, sum_then = unit_sum_12[one] + more;
+                    unit_sum_12_compensation[one] = more - (sum_then - unit_sum_12[one]);
+                    unit_sum_12[one] = sum_then;
+                }
+            }
+            if (partial_12) {
+                /* unit_sum_13 += row_sum_13 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_13_134 = load_v4(row_sum_13 + i);
+                        const vec_v4 term = row_sum_13_134;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_13_compensation[one] + total, sum_then = unit_sum_13[one] + more;
+                    unit_sum_13_compensation[one] = more - (sum_then - unit_sum_13[one]);
+                    unit_sum_13[one] = sum_then;
+                }
+            }
+            if (partial_13) {
+                /* unit_sum_14 += row_sum_14 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_14_135 = load_v4(row_sum_14 + i);
+                        const vec_v4 term = row_sum_14_135;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_14_compensation[one] + total, sum_then = unit_sum_14[one] + more;
+                    unit_sum_14_compensation[one] = more - (sum_then - unit_sum_14[one]);
+                    unit_sum_14[one] = sum_then;
+                }
+            }
+            if (partial_14) {
+                /* unit_sum_15 += row_sum_15 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_sum_15_136 = load_v4(row_sum_15 + i);
+                        const vec_v4 term = row_sum_15_136;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    const float more = unit_sum_15_compensation[one] + total, sum_then = unit_sum_15[one] + more;
+                    unit_sum_15_compensation[one] = more - (sum_then - unit_sum_15[one]);
+                    unit_sum_15[one] = sum_then;
+                }
+            }
+            if (dq) {
+                /* dq = sum, transposed back */
+                transpose_v4(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t one = 0; one < 1; one++)
+            partial_0[one] = unit_sum[one];
+    }
+    if (partial_1) {
+        /* partial_1 = unit_sum_2 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_1[one] = unit_sum_2[one];
+    }
+    if (partial_2) {
+        /* partial_2 = unit_sum_3 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_2[one] = unit_sum_3[one];
+    }
+    if (partial_3) {
+        /* partial_3 = unit_sum_4 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_3[one] = unit_sum_4[one];
+    }
+    if (partial_4) {
+        /* partial_4 = unit_sum_5 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_4[one] = unit_sum_5[one];
+    }
+    if (partial_5) {
+        /* partial_5 = unit_sum_6 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_5[one] = unit_sum_6[one];
+    }
+    if (partial_6) {
+        /* partial_6 = unit_sum_7 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_6[one] = unit_sum_7[one];
+    }
+    if (partial_7) {
+        /* partial_7 = unit_sum_8 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_7[one] = unit_sum_8[one];
+    }
+    if (partial_8) {
+        /* partial_8 = unit_sum_9 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_8[one] = unit_sum_9[one];
+    }
+    if (partial_9) {
+        /* partial_9 = unit_sum_10 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_9[one] = unit_sum_10[one];
+    }
+    if (partial_10) {
+        /* partial_10 = unit_sum_11 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_10[one] = unit_sum_11[one];
+    }
+    if (partial_11) {
+        /* partial_11 = unit_sum_12 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_11[one] = unit_sum_12[one];
+    }
+    if (partial_12) {
+        /* partial_12 = unit_sum_13 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_12[one] = unit_sum_13[one];
+    }
+    if (partial_13) {
+        /* partial_13 = unit_sum_14 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_13[one] = unit_sum_14[one];
+    }
+    if (partial_14) {
+        /* partial_14 = unit_sum_15 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_14[one] = unit_sum_15[one];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + g * members;
+    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
+    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
+    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    if (dk) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum + e * 64 + j, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                }
+            }
+        }
+    }
+    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
+                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
+                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+            const int64_t i1 = min(i0 + 288, i_end);
+            /* score[i][j] = sum over d of q * k_tile */
+            dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+                dout + m * dout_head + i0 * dout_row, dout_row);
+            if (dk) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                    q + m * q_head + i0 * q_row, q_row);
+            }
+            /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+            const float t_0 = offset[m] * 1.442695f;
+            const float w2_1 = w2[m * 4];
+            const float w1_2 = w1[0];
+            const float t_3 = fabsf(c[0]);
+            const int64_t t_4 = i0 + n_k - n_q;
+            const float t_7 = fabsf(threshold[0]);
+            const float shift_11 = shift[0];
+            const float w2_12 = w2[m * 4 + 1];
+            const float w1_13 = w1[1];
+            const float shift_14 = shift[1];
+            const float w2_15 = w2[m * 4 + 2];
+            const float w1_16 = w1[2];
+            const float shift_17 = shift[2];
+            const float w2_18 = w2[m * 4 + 3];
+            const float w1_19 = w1[3];
+            const float shift_20 = shift[3];
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v4), vec_v4);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    const vec_v4 t_6 = log1p_v4(t_3 * ((t_5 + (float)i) * 1.0f));
+                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                    const float t_9 = (float)t_8;
+                    const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
+                    store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_0) + ((w2_1 *
+                        max_nan_v4(splat_v4((float)0), ((w1_2 * t_6) / t_10) + shift_11)) * 1.442695f)) + ((w2_12 *
+                        max_nan_v4(splat_v4((float)0), ((w1_13 * t_6) / t_10) + shift_14)) * 1.442695f)) + ((w2_15 *
+                        max_nan_v4(splat_v4((float)0), ((w1_16 * t_6) / t_10) + shift_17)) * 1.442695f)) + ((w2_18 *
+                        max_nan_v4(splat_v4((float)0), ((w1_19 * t_6) / t_10) + shift_20)) * 1.442695f)) - (saved_0[m *
+                        saved_0_head + (i0 + i)])));
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const ints_v4 t_21 = j0 + j + lane_v4;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_21 <= ((i0 + i) + n_k - n_q),
+                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
+                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v4 in_region[4] = {0};
+                        if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_22 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_22, mask_v4);
+                        }
+                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                            in_region, j1 - j0);
+                    }
+                } else
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v4(score + i * 64 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                if (dk) {
+                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const ints_v4 t_23 = j0 + j + lane_v4;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_23 <= ((i0 + i) + n_k -
+                                n_q), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of q * score_2 */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
+                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v4 in_region[4] = {0};
+                        if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
+                        const int64_t t_24 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_24, mask_v4);
+                        }
+                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
+                    }
+                } else
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* sum_2 = sum_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+TARGET_v4 static void softmax_fire_totals1_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t m = task % members;
+    const int64_t g = task / members;
+    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_1 = call->partial_1 ? call->partial_1 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_2 = call->partial_2 ? call->partial_2 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_3 = call->partial_3 ? call->partial_3 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_4 = call->partial_4 ? call->partial_4 + (g * members + m) * 16 * 1 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 16] */
+    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 16] */
+    float *const gradient_3 = (float *)(void *)(work + 0); /* [one: 16] */
+    float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 16] */
+    float *const gradient_5 = (float *)(void *)(work + 192); /* [one: 16] */
+    float *const gradient_6 = (float *)(void *)(work + 256); /* [one: 16] */
+    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_2: 16] */
+    float *const doffset = call->doffset ? call->doffset + (g * members + m) * 1 : NULL;
+    float *const dw2 = call->dw2 ? call->dw2 + (g * members + m) * 4 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 16] */
+    float *const partial_1_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 16] */
+    float *const partial_2_tile = (float *)(void *)(work + 2112); /* [unit16: 16, one: 16] */
+    float *const partial_3_tile = (float *)(void *)(work + 3136); /* [unit16: 16, one: 16] */
+    float *const partial_4_tile = (float *)(void *)(work + 4160); /* [unit16: 16, one: 16] */
+    if (doffset) {
+        /* partial_0_tile = partial_0, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_0_tile[unit16 * 16 + one] = partial_0[unit16 + one];
+    }
+    if (dw2) {
+        /* partial_1_tile = partial_1, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_1_tile[unit16 * 16 + one] = partial_1[unit16 + one];
+        /* partial_2_tile = partial_2, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_2_tile[unit16 * 16 + one] = partial_2[unit16 + one];
+        /* partial_3_tile = partial_3, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_3_tile[unit16 * 16 + one] = partial_3[unit16 + one];
+        /* partial_4_tile = partial_4, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_4_tile[unit16 * 16 + one] = partial_4[unit16 + one];
+    }
+    if (doffset) {
+        /* gradient = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient + one, splat_v4(0.0f));
+        }
+        /* gradient += partial_0_tile */
+        for (int64_t one = 0; one < 1; one += 16) {
+            vec_v4 gradient_in = (vec_v4){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_in += load_v4(partial_0_tile + unit16 * 16 + one);
+            }
+            store_v4(gradient + one, load_v4(gradient + one) + gradient_in);
+        }
+        /* gradient_2 = gradient */
+        const float gradient_0 = gradient[0];
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_2 + one, splat_v4(gradient_0));
+        }
+    }
+    if (dw2) {
+        /* gradient_3 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_3 + one, splat_v4(0.0f));
+        }
+        /* gradient_3 += partial_1_tile */
+        for (int64_t one = 0; one < 1; one += 16) {
+            vec_v4 gradient_3_in = (vec_v4){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_3_in += load_v4(partial_1_tile + unit16 * 16 + one);
+            }
+            store_v4(gradient_3 + one, load_v4(gradient_3 + one) + gradient_3_in);
+        }
+        /* gradient_4 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_4 + one, splat_v4(0.0f));
+        }
+        /* gradient_4 += partial_2_tile */
+        for (int64_t one = 0; one < 1; one += 16) {
+            vec_v4 gradient_4_in = (vec_v4){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_4_in += load_v4(partial_2_tile + unit16 * 16 + one);
+            }
+            store_v4(gradient_4 + one, load_v4(gradient_4 + one) + gradient_4_in);
+        }
+        /* gradient_5 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_5 + one, splat_v4(0.0f));
+        }
+        /* gradient_5 += partial_3_tile */
+        for (int64_t one = 0; one < 1; one += 16) {
+            vec_v4 gradient_5_in = (vec_v4){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_5_in += load_v4(partial_3_tile + unit16 * 16 + one);
+            }
+            store_v4(gradient_5 + one, load_v4(gradient_5 + one) + gradient_5_in);
+        }
+        /* gradient_6 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_6 + one, splat_v4(0.0f));
+        }
+        /* gradient_6 += partial_4_tile */
+        for (int64_t one = 0; one < 1; one += 16) {
+            vec_v4 gradient_6_in = (vec_v4){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_6_in += load_v4(partial_4_tile + unit16 * 16 + one);
+            }
+            store_v4(gradient_6 + one, load_v4(gradient_6 + one) + gradient_6_in);
+        }
+        /* gradient_7 = ((select(w2_2 == 0, gradient_6, 0.0f) + select(w2_2 == 1, gradient_5, 0.0f)) + select(w2_2 == 2,
+           gradient_4, 0.0f)) ... */
+        const float gradient_6_2 = gradient_6[0];
+        const float gradient_5_3 = gradient_5[0];
+        const float gradient_4_4 = gradient_4[0];
+        const float gradient_3_5 = gradient_3[0];
+        for (int64_t w2_2 = 0; w2_2 < 4; w2_2 += 16) {
+            const ints_v4 t_1 = w2_2 + lane_v4;
+            store_v4(gradient_7 + w2_2, ((pick_v4(__builtin_convertvector(t_1 == 0, mask_v4), splat_v4(gradient_6_2),
+                splat_v4(0.0f)) + pick_v4(__builtin_convertvector(t_1 == 1, mask_v4), splat_v4(gradient_5_3),
+                splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_1 == 2, mask_v4), splat_v4(gradient_4_4),
+                splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_1 == 3, mask_v4), splat_v4(gradient_3_5),
+                splat_v4(0.0f)));
+        }
+    }
+    if (doffset) {
+        /* doffset = gradient_2 */
+        for (int64_t one = 0; one < 1; one++)
+            doffset[one] = gradient_2[one];
+    }
+    if (dw2) {
+        /* dw2 = gradient_7 */
+        for (int64_t w2_2 = 0; w2_2 < 4; w2_2++)
+            dw2[w2_2] = gradient_7[w2_2];
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    (void)task;
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const float *const partial_5 = call->partial_5 ? call->partial_5 : NULL;
+    const float *const partial_6 = call->partial_6 ? call->partial_6 : NULL;
+    const float *const partial_7 = call->partial_7 ? call->partial_7 : NULL;
+    const float *const partial_8 = call->partial_8 ? call->partial_8 : NULL;
+    const float *const partial_9 = call->partial_9 ? call->partial_9 : NULL;
+    const float *const partial_10 = call->partial_10 ? call->partial_10 : NULL;
+    const float *const partial_11 = call->partial_11 ? call->partial_11 : NULL;
+    const float *const partial_12 = call->partial_12 ? call->partial_12 : NULL;
+    const float *const partial_13 = call->partial_13 ? call->partial_13 : NULL;
+    const float *const partial_14 = call->partial_14 ? call->partial_14 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 16] */
+    float *const gradient_compensation = (float *)(void *)(work + 64); /* [one: 16] */
+    float *const gradient_2 = (float *)(void *)(work + 128); /* [one: 16] */
+    float *const gradient_2_compensation = (float *)(void *)(work + 192); /* [one: 16] */
+    float *const gradient_3 = (float *)(void *)(work + 256); /* [one: 16] */
+    float *const gradient_3_compensation = (float *)(void *)(work + 320); /* [one: 16] */
+    float *const gradient_4 = (float *)(void *)(work + 384); /* [one: 16] */
+    float *const gradient_4_compensation = (float *)(void *)(work + 448); /* [one: 16] */
+    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_1: 16] */
+    float *const gradient_6 = (float *)(void *)(work + 512); /* [one: 16] */
+    float *const gradient_6_compensation = (float *)(void *)(work + 576); /* [one: 16] */
+    float *const gradient_7 = (float *)(void *)(work + 0); /* [one: 16] */
+    float *const gradient_8 = (float *)(void *)(work + 640); /* [one: 16] */
+    float *const gradient_8_compensation = (float *)(void *)(work + 704); /* [one: 16] */
+    float *const gradient_9 = (float *)(void *)(work + 128); /* [one: 16] */
+    float *const gradient_10 = (float *)(void *)(work + 768); /* [one: 16] */
+    float *const gradient_10_compensation = (float *)(void *)(work + 832); /* [one: 16] */
+    float *const gradient_11 = (float *)(void *)(work + 896); /* [one: 16] */
+    float *const gradient_11_compensation = (float *)(void *)(work + 960); /* [one: 16] */
+    float *const gradient_12 = (float *)(void *)(work + 1024); /* [one: 16] */
+    float *const gradient_12_compensation = (float *)(void *)(work + 1088); /* [one: 16] */
+    float *const gradient_13 = (float *)(void *)(work + 1152); /* [one: 16] */
+    float *const gradient_13_compensation = (float *)(void *)(work + 1216); /* [one: 16] */
+    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_1: 16] */
+    float *const dw1 = call->dw1 ? call->dw1 : NULL;
+    float *const dc = call->dc ? call->dc : NULL;
+    float *const dthreshold = call->dthreshold ? call->dthreshold : NULL;
+    float *const dshift = call->dshift ? call->dshift : NULL;
+    float *const partial_5_tile = (float *)(void *)(work + 1280); /* [unit16: 16, one: 16] */
+    float *const partial_6_tile = (float *)(void *)(work + 2304); /* [unit16: 16, one: 16] */
+    float *const partial_7_tile = (float *)(void *)(work + 3328); /* [unit16: 16, one: 16] */
+    float *const partial_8_tile = (float *)(void *)(work + 4352); /* [unit16: 16, one: 16] */
+    float *const partial_9_tile = (float *)(void *)(work + 5376); /* [unit16: 16, one: 16] */
+    float *const partial_10_tile = (float *)(void *)(work + 6400); /* [unit16: 16, one: 16] */
+    float *const partial_11_tile = (float *)(void *)(work + 7424); /* [unit16: 16, one: 16] */
+    float *const partial_12_tile = (float *)(void *)(work + 8448); /* [unit16: 16, one: 16] */
+    float *const partial_13_tile = (float *)(void *)(work + 9472); /* [unit16: 16, one: 16] */
+    float *const partial_14_tile = (float *)(void *)(work + 10496); /* [unit16: 16, one: 16] */
+    if (dw1) {
+        /* gradient = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient + one, splat_v4(0.0f));
+        }
+        /* gradient_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_compensation + one, splat_v4(0.0f));
+        }
+        /* gradient_2 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_2 + one, splat_v4(0.0f));
+        }
+        /* gradient_2_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_2_compensation + one, splat_v4(0.0f));
+        }
+        /* gradient_3 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_3 + one, splat_v4(0.0f));
+        }
+        /* gradient_3_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_3_compensation + one, splat_v4(0.0f));
+        }
+        /* gradient_4 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_4 + one, splat_v4(0.0f));
+        }
+        /* gradient_4_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_4_compensation + one, splat_v4(0.0f));
+        }
+    }
+    if (dc) {
+        /* gradient_6 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_6 + one, splat_v4(0.0f));
+        }
+        /* gradient_6_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_6_compensation + one, splat_v4(0.0f));
+        }
+    }
+    if (dthreshold) {
+        /* gradient_8 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_8 + one, splat_v4(0.0f));
+        }
+        /* gradient_8_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_8_compensation + one, splat_v4(0.0f));
+        }
+    }
+    if (dshift) {
+        /* gradient_10 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_10 + one, splat_v4(0.0f));
+        }
+        /* gradient_10_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_10_compensation + one, splat_v4(0.0f));
+        }
+        /* gradient_11 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_11 + one, splat_v4(0.0f));
+        }
+        /* gradient_11_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_11_compensation + one, splat_v4(0.0f));
+        }
+        /* gradient_12 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_12 + one, splat_v4(0.0f));
+        }
+        /* gradient_12_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_12_compensation + one, splat_v4(0.0f));
+        }
+        /* gradient_13 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_13 + one, splat_v4(0.0f));
+        }
+        /* gradient_13_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_13_compensation + one, splat_v4(0.0f));
+        }
+    }
+    for (int64_t g = 0; g < kv_heads; g++) {
+        for (int64_t m = 0; m < members; m++) {
+            if (dw1) {
+                /* partial_5_tile = partial_5, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_5_tile[unit16 * 16 + one] = partial_5[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_6_tile = partial_6, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_6_tile[unit16 * 16 + one] = partial_6[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_7_tile = partial_7, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_7_tile[unit16 * 16 + one] = partial_7[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_8_tile = partial_8, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_8_tile[unit16 * 16 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dc) {
+                /* partial_9_tile = partial_9, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_9_tile[unit16 * 16 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dthreshold) {
+                /* partial_10_tile = partial_10, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_10_tile[unit16 * 16 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dshift) {
+                /* partial_11_tile = partial_11, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_11_tile[unit16 * 16 + one] = partial_11[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_12_tile = partial_12, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_12_tile[unit16 * 16 + one] = partial_12[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_13_tile = partial_13, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_13_tile[unit16 * 16 + one] = partial_13[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_14_tile = partial_14, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_14_tile[unit16 * 16 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dw1) {
+                /* gradient += partial_5_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_in += load_v4(partial_5_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient + one, gradient_compensation + one, gradient_in, splat_v4(1));
+                }
+                /* gradient_2 += partial_6_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_2_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_2_in += load_v4(partial_6_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_2 + one, gradient_2_compensation + one, gradient_2_in, splat_v4(1));
+                }
+                /* gradient_3 += partial_7_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_3_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_3_in += load_v4(partial_7_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_3 + one, gradient_3_compensation + one, gradient_3_in, splat_v4(1));
+                }
+                /* gradient_4 += partial_8_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_4_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_4_in += load_v4(partial_8_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_4 + one, gradient_4_compensation + one, gradient_4_in, splat_v4(1));
+                }
+            }
+            if (dc) {
+                /* gradient_6 += partial_9_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_6_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_6_in += load_v4(partial_9_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_6 + one, gradient_6_compensation + one, gradient_6_in, splat_v4(1));
+                }
+            }
+            if (dthreshold) {
+                /* gradient_8 += partial_10_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_8_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_8_in += load_v4(partial_10_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_8 + one, gradient_8_compensation + one, gradient_8_in, splat_v4(1));
+                }
+            }
+            if (dshift) {
+                /* gradient_10 += partial_11_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_10_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_10_in += load_v4(partial_11_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_10 + one, gradient_10_compensation + one, gradient_10_in, splat_v4(1));
+                }
+                /* gradient_11 += partial_12_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_11_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_11_in += load_v4(partial_12_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_11 + one, gradient_11_compensation + one, gradient_11_in, splat_v4(1));
+                }
+                /* gradient_12 += partial_13_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_12_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_12_in += load_v4(partial_13_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_12 + one, gradient_12_compensation + one, gradient_12_in, splat_v4(1));
+                }
+                /* gradient_13 += partial_14_tile */
+                for (int64_t one = 0; one < 1; one += 16) {
+                    vec_v4 gradient_13_in = (vec_v4){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_13_in += load_v4(partial_14_tile + unit16 * 16 + one);
+                    }
+                    add_v4(gradient_13 + one, gradient_13_compensation + one, gradient_13_in, splat_v4(1));
+                }
+            }
+        }
+    }
+    if (dw1) {
+        /* gradient_5 = ((select(w1_1 == 0, gradient_4, 0.0f) + select(w1_1 == 1, gradient_3, 0.0f)) + select(w1_1 == 2,
+           gradient_2, 0.0f)) ... */
+        const float gradient_4_1 = gradient_4[0];
+        const float gradient_3_2 = gradient_3[0];
+        const float gradient_2_3 = gradient_2[0];
+        const float gradient_15 = gradient[0];
+        for (int64_t w1_1 = 0; w1_1 < 4; w1_1 += 16) {
+            const ints_v4 t_0 = w1_1 + lane_v4;
+            store_v4(gradient_5 + w1_1, ((pick_v4(__builtin_convertvector(t_0 == 0, mask_v4), splat_v4(gradient_4_1),
+                splat_v4(0.0f)) + pick_v4(__builtin_convertvector(t_0 == 1, mask_v4), splat_v4(gradient_3_2),
+                splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_0 == 2, mask_v4), splat_v4(gradient_2_3),
+                splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_0 == 3, mask_v4), splat_v4(gradient_15),
+                splat_v4(0.0f)));
+        }
+    }
+    if (dc) {
+        /* gradient_7 = gradient_6 */
+        const float gradient_6_16 = gradient_6[0];
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_7 + one, splat_v4(gradient_6_16));
+        }
+    }
+    if (dthreshold) {
+        /* gradient_9 = gradient_8 */
+        const float gradient_8_17 = gradient_8[0];
+        for (int64_t one = 0; one < 1; one += 16) {
+            store_v4(gradient_9 + one, splat_v4(gradient_8_17));
+        }
+    }
+    if (dshift) {
+        /* gradient_14 = ((select(shift_1 == 0, gradient_13, 0.0f) + select(shift_1 == 1, gradient_12,
+           0.0f)) + select(shift_1 == 2, gradie ... */
+        const float gradient_13_19 = gradient_13[0];
+        const float gradient_12_20 = gradient_12[0];
+        const float gradient_11_21 = gradient_11[0];
+        const float gradient_10_22 = gradient_10[0];
+        for (int64_t shift_1 = 0; shift_1 < 4; shift_1 += 16) {
+            const ints_v4 t_18 = shift_1 + lane_v4;
+            store_v4(gradient_14 + shift_1, ((pick_v4(__builtin_convertvector(t_18 == 0, mask_v4),
+                splat_v4(gradient_13_19), splat_v4(0.0f)) + pick_v4(__builtin_convertvector(t_18 == 1, mask_v4),
+                splat_v4(gradient_12_20), splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_18 == 2, mask_v4),
+                splat_v4(gradient_11_21), splat_v4(0.0f))) + pick_v4(__builtin_convertvector(t_18 == 3, mask_v4),
+                splat_v4(gradient_10_22), splat_v4(0.0f)));
+        }
+    }
+    if (dw1) {
+        /* dw1 = gradient_5 */
+        for (int64_t w1_1 = 0; w1_1 < 4; w1_1++)
+            dw1[w1_1] = gradient_5[w1_1];
+    }
+    if (dc) {
+        /* dc = gradient_7 */
+        for (int64_t one = 0; one < 1; one++)
+            dc[one] = gradient_7[one];
+    }
+    if (dthreshold) {
+        /* dthreshold = gradient_9 */
+        for (int64_t one = 0; one < 1; one++)
+            dthreshold[one] = gradient_9[one];
+    }
+    if (dshift) {
+        /* dshift = gradient_14 */
+        for (int64_t shift_1 = 0; shift_1 < 4; shift_1++)
+            dshift[shift_1] = gradient_14[shift_1];
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
+/* max_v3 and min_v3, except that the result is NaN if b is NaN. */
+TARGET_v3 INLINE vec_v3 max_nan_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b != b), b, max_v3(a, b)); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+TARGET_v3 INLINE vec_v3 log_v3(vec_v3 x)
+{
+    vec_v3 y = x;
+    for (int k = 0; k < 8; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+TARGET_v3 INLINE vec_v3 log1p_v3(vec_v3 x)
+{
+    vec_v3 y = x;
+    for (int k = 0; k < 8; k++) y[k] = log1pf(x[k]);
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
+{
+    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 8 vectors t[0], t[1], … Overwrites t. */
+TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    UNROLL for (int r = 0; r < 8; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(t[r],
+            t[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    UNROLL for (int r = 0; r < 8; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
+            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    return t[0];
+}
+
+/* Transposes 8 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 8 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 8 rows to prefetch, or NULL. */
+TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v3 t[8];
+    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+    for (int64_t first = 0; first < steps; first += 64)
+        UNROLL for (int k = 0; k < 8; k++) {
+            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                t[k] += load_v3(a + s) *
+                    (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v3(c, lane_sums_v3(t));
+}
+
+/* columns_v3 for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
+    const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_v3 t[4][8];
+    UNROLL for (int k = 0; k < 8; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_v3 sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
+        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 8) {
+            const vec_v3 x0 = wide ? load_v3(wide_k + s) : load_v3(first + s),
+                x1 = wide ? load_v3(wide_k + steps + s) : load_v3(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v3 y = load_v3(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
+}
+
+/* columns_v3 for any number of rows of a. */
+TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 8. b is in memory, not in a cache, and is prefetched: with one row of a, 0 rows ahead (0: by the
+   hardware); with more, 32 rows ahead. */
+TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* One row uses each b once, so b is not widened first. */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
+        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
+        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* block_v3 in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_v3 for any number of rows; `lanes` is a multiple of 8. The other parameters are those of
+   blocks_v3. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v3(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
+}
+
+/* dot_v3 for a b in memory, not in a cache. b is prefetched as in dot_along_v3, and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 64 lanes at a time, which reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* few rows: a core has few misses in flight */
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_v3, so the result is rounded equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+        const float t_0 = offset[0] * 1.442695f;
+        const float w2_1 = w2[0];
+        const float w1_2 = w1[0];
+        const float t_3 = fabsf(c[0]);
+        const int64_t t_4 = n_k - n_q;
+        const float t_8 = fabsf(threshold[0]);
+        const float shift_10 = shift[0];
+        const float w2_11 = w2[1];
+        const float w1_12 = w1[1];
+        const float shift_13 = shift[1];
+        const float w2_14 = w2[2];
+        const float w1_15 = w1[2];
+        const float shift_16 = shift[2];
+        const float w2_17 = w2[3];
+        const float w1_18 = w1[3];
+        const float shift_19 = shift[3];
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+            const vec_v3 t_6 = __builtin_convertvector(t_5 - j0, vec_v3);
+            const vec_v3 t_9 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_8), __builtin_convertvector(t_5, vec_v3)));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 t_7 = log1p_v3(t_3 * ((t_6 - (float)j) * 1.0f));
+                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_1 *
+                    max_nan_v3(splat_v3((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
+                    max_nan_v3(splat_v3((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
+                    max_nan_v3(splat_v3((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
+                    max_nan_v3(splat_v3((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_20 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_21 = (i0 + i + lane_v3) + t_20;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21, mask_v3),
+                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_22 = load_v3(old_max + i);
+            const vec_v3 old_max_new23 = exp2_v3(old_max_22 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new23);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new23);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new23);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_25 = load_v3(row_max + i);
+            vec_v3 row_sum_in = (vec_v3){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_24 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new26 = exp2_v3(score_24 - row_max_25);
+                store_v3(score + j * 64 + i, score_new26);
+                row_sum_in += score_new26;
+            }
+            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v3 in_region[8] = {0};
+                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_27 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_27), mask_v3);
+                }
+                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+            }
+        } else
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_28 = load_v3(row_sum + i);
+        const mask_v3 t_29 = row_sum_28 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(sum + e * 64 + i, pick_v3(t_29, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_28));
+        }
+    }
+    if (saved_0) {
+        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_sum_30 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_30 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_30) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    if (saved_0) {
+        /* saved_0 = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            saved_0[(i0 + i)] = row_sum[i];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_fire_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query + d * 64 + r, load_v3(q_tile + d * 64 + r) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_fire_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + g * members;
+    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
+        const float w1_0 = w1[0];
+        const float t_1 = fabsf(c[0]);
+        const float t_5 = fabsf(threshold[0]);
+        const float shift_8 = shift[0];
+        const float w1_9 = w1[1];
+        const float shift_10 = shift[1];
+        const float w1_11 = w1[2];
+        const float shift_12 = shift[2];
+        const float w1_13 = w1[3];
+        const float shift_14 = shift[3];
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_3 = j0 + j + lane_v3;
+            for (int64_t r = 0; r < rows; r++) {
+                const int64_t t_2 = (r % n_q) + n_k - n_q;
+                const vec_v3 t_4 = log1p_v3(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v3) * 1.0f));
+                const float t_6 = (float)t_2;
+                const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                store_v3(score + r * 144 + j, ((((load_v3(score + r * 144 + j) + (offset[(r / n_q)] * 1.442695f)) +
+                    (((w2[(r / n_q) * 4]) * max_nan_v3(splat_v3((float)0),
+                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * 4 + 1]) *
+                    max_nan_v3(splat_v3((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) * 4
+                    + 2]) * max_nan_v3(splat_v3((float)0), ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r /
+                    n_q) * 4 + 3]) * max_nan_v3(splat_v3((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+            }
+        }
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_15 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            const vec_v3 old_max_16 = load_v3(old_max + r);
+            const vec_v3 old_max_new17 = exp2_v3(old_max_16 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new17);
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new17);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 in_region[16] = {0};
+                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_18, mask_v3);
+                }
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void softmax_fire_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_max_19 = load_v3(carried_max + r);
+            const vec_v3 before_max_new20 = carried_max_19;
+            const vec_v3 state_max_21 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new22 = max_v3(load_v3(carried_max + r), state_max_21);
+            store_v3(carried_max + r, carried_max_new22);
+            const vec_v3 carried_factor_new23 = exp2_v3(before_max_new20 - carried_max_new22);
+            store_v3(carried_factor + r, carried_factor_new23);
+            const vec_v3 slot_factor_new24 = exp2_v3(state_max_21 - carried_max_new22);
+            store_v3(slot_factor + r, slot_factor_new24);
+            const vec_v3 carried_sum_25 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_25 * carried_factor_new23);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new23);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new24, splat_v3(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_26 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_27 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_26 * carried_factor_27);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_27);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v3 APART void softmax_fire_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_28 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_28 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_28);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v3 static void softmax_fire_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_fire_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_fire_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_fire_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_fire_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_fire_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+        const float t_0 = offset[0] * 1.442695f;
+        const float w2_1 = w2[0];
+        const float w1_2 = w1[0];
+        const float t_3 = fabsf(c[0]);
+        const int64_t t_4 = n_k - n_q;
+        const float t_8 = fabsf(threshold[0]);
+        const float shift_10 = shift[0];
+        const float w2_11 = w2[1];
+        const float w1_12 = w1[1];
+        const float shift_13 = shift[1];
+        const float w2_14 = w2[2];
+        const float w1_15 = w1[2];
+        const float shift_16 = shift[2];
+        const float w2_17 = w2[3];
+        const float w1_18 = w1[3];
+        const float shift_19 = shift[3];
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+            const vec_v3 t_6 = __builtin_convertvector(t_5 - j0, vec_v3);
+            const vec_v3 t_9 = log1p_v3(t_3 * max_nan_v3(splat_v3(t_8), __builtin_convertvector(t_5, vec_v3)));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 t_7 = log1p_v3(t_3 * ((t_6 - (float)j) * 1.0f));
+                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_0) + ((w2_1 *
+                    max_nan_v3(splat_v3((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
+                    max_nan_v3(splat_v3((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
+                    max_nan_v3(splat_v3((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
+                    max_nan_v3(splat_v3((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_20 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_21 = (i0 + i + lane_v3) + t_20;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21, mask_v3),
+                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_22 = load_v3(old_max + i);
+            const vec_v3 old_max_new23 = exp2_v3(old_max_22 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new23);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new23);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new23);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_25 = load_v3(row_max + i);
+            vec_v3 row_sum_in = (vec_v3){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_24 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new26 = exp2_v3(score_24 - row_max_25);
+                store_v3(score + j * 64 + i, score_new26);
+                row_sum_in += score_new26;
+            }
+            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+        }
+    }
+    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_27 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_27 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_27) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+    }
+    /* saved_0 = row_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        saved_0[(i0 + i)] = row_sum[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_fire_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(result + i, splat_v3(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 result_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            result_in[vector] = (vec_v3){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            store_v3(result + i, load_v3(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
+   */
+TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_batch = call->p.q.batch;
+    const float *const k = call->k + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const int64_t k_batch = call->p.k.batch;
+    const float *const v = call->v + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int64_t v_batch = call->p.v.batch;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_batch = call->p.dout.batch;
+    const float *const row_0 = call->row_0 + (g * members + m) * call->p.n_q;
+    const int64_t row_0_batch = call->p.heads * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
+    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
+    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
+    float *const weight_5 = (float *)(void *)(work + 147456); /* [j: 144, i: 64] */
+    float *const weight_6 = (float *)(void *)(work + 184320); /* [j: 144, i: 64] */
+    float *const weight_7 = (float *)(void *)(work + 221184); /* [j: 144, i: 64] */
+    float *const weight_8 = (float *)(void *)(work + 258048); /* [j: 144, i: 64] */
+    float *const weight_9 = (float *)(void *)(work + 294912); /* [j: 144, i: 64] */
+    float *const weight_10 = (float *)(void *)(work + 331776); /* [j: 144, i: 64] */
+    float *const weight_11 = (float *)(void *)(work + 368640); /* [j: 144, i: 64] */
+    float *const weight_12 = (float *)(void *)(work + 405504); /* [j: 144, i: 64] */
+    float *const weight_13 = (float *)(void *)(work + 442368); /* [j: 144, i: 64] */
+    float *const weight_14 = (float *)(void *)(work + 479232); /* [j: 144, i: 64] */
+    float *const weight_15 = (float *)(void *)(work + 516096); /* [j: 144, i: 64] */
+    float *const weight_16 = (float *)(void *)(work + 552960); /* [j: 144, i: 64] */
+    float *const weight_17 = (float *)(void *)(work + 589824); /* [j: 144, i: 64] */
+    float *const sum = (float *)(void *)(work + 626688); /* [d: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 643072); /* [d: 64, i: 64] */
+    float *const row_sum = (float *)(void *)(work + 659456); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 659712); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 659968); /* [one: 8] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 660032); /* [one: 8] */
+    float *const row_sum_2 = (float *)(void *)(work + 660096); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 660352); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 660608); /* [one: 8] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 660672); /* [one: 8] */
+    float *const row_sum_3 = (float *)(void *)(work + 660736); /* [i: 64] */
+    float *const row_sum_3_compensation = (float *)(void *)(work + 660992); /* [i: 64] */
+    float *const unit_sum_3 = (float *)(void *)(work + 661248); /* [one: 8] */
+    float *const unit_sum_3_compensation = (float *)(void *)(work + 661312); /* [one: 8] */
+    float *const row_sum_4 = (float *)(void *)(work + 661376); /* [i: 64] */
+    float *const row_sum_4_compensation = (float *)(void *)(work + 661632); /* [i: 64] */
+    float *const unit_sum_4 = (float *)(void *)(work + 661888); /* [one: 8] */
+    float *const unit_sum_4_compensation = (float *)(void *)(work + 661952); /* [one: 8] */
+    float *const row_sum_5 = (float *)(void *)(work + 662016); /* [i: 64] */
+    float *const row_sum_5_compensation = (float *)(void *)(work + 662272); /* [i: 64] */
+    float *const unit_sum_5 = (float *)(void *)(work + 662528); /* [one: 8] */
+    float *const unit_sum_5_compensation = (float *)(void *)(work + 662592); /* [one: 8] */
+    float *const row_sum_6 = (float *)(void *)(work + 662656); /* [i: 64] */
+    float *const row_sum_6_compensation = (float *)(void *)(work + 662912); /* [i: 64] */
+    float *const unit_sum_6 = (float *)(void *)(work + 663168); /* [one: 8] */
+    float *const unit_sum_6_compensation = (float *)(void *)(work + 663232); /* [one: 8] */
+    float *const row_sum_7 = (float *)(void *)(work + 663296); /* [i: 64] */
+    float *const row_sum_7_compensation = (float *)(void *)(work + 663552); /* [i: 64] */
+    float *const unit_sum_7 = (float *)(void *)(work + 663808); /* [one: 8] */
+    float *const unit_sum_7_compensation = (float *)(void *)(work + 663872); /* [one: 8] */
+    float *const row_sum_8 = (float *)(void *)(work + 663936); /* [i: 64] */
+    float *const row_sum_8_compensation = (float *)(void *)(work + 664192); /* [i: 64] */
+    float *const unit_sum_8 = (float *)(void *)(work + 664448); /* [one: 8] */
+    float *const unit_sum_8_compensation = (float *)(void *)(work + 664512); /* [one: 8] */
+    float *const row_sum_9 = (float *)(void *)(work + 664576); /* [i: 64] */
+    float *const row_sum_9_compensation = (float *)(void *)(work + 664832); /* [i: 64] */
+    float *const unit_sum_9 = (float *)(void *)(work + 665088); /* [one: 8] */
+    float *const unit_sum_9_compensation = (float *)(void *)(work + 665152); /* [one: 8] */
+    float *const row_sum_10 = (float *)(void *)(work + 665216); /* [i: 64] */
+    float *const row_sum_10_compensation = (float *)(void *)(work + 665472); /* [i: 64] */
+    float *const unit_sum_10 = (float *)(void *)(work + 665728); /* [one: 8] */
+    float *const unit_sum_10_compensation = (float *)(void *)(work + 665792); /* [one: 8] */
+    float *const row_sum_11 = (float *)(void *)(work + 665856); /* [i: 64] */
+    float *const row_sum_11_compensation = (float *)(void *)(work + 666112); /* [i: 64] */
+    float *const unit_sum_11 = (float *)(void *)(work + 666368); /* [one: 8] */
+    float *const unit_sum_11_compensation = (float *)(void *)(work + 666432); /* [one: 8] */
+    float *const row_sum_12 = (float *)(void *)(work + 666496); /* [i: 64] */
+    float *const row_sum_12_compensation = (float *)(void *)(work + 666752); /* [i: 64] */
+    float *const unit_sum_12 = (float *)(void *)(work + 667008); /* [one: 8] */
+    float *const unit_sum_12_compensation = (float *)(void *)(work + 667072); /* [one: 8] */
+    float *const row_sum_13 = (float *)(void *)(work + 667136); /* [i: 64] */
+    float *const row_sum_13_compensation = (float *)(void *)(work + 667392); /* [i: 64] */
+    float *const unit_sum_13 = (float *)(void *)(work + 667648); /* [one: 8] */
+    float *const unit_sum_13_compensation = (float *)(void *)(work + 667712); /* [one: 8] */
+    float *const row_sum_14 = (float *)(void *)(work + 667776); /* [i: 64] */
+    float *const row_sum_14_compensation = (float *)(void *)(work + 668032); /* [i: 64] */
+    float *const unit_sum_14 = (float *)(void *)(work + 668288); /* [one: 8] */
+    float *const unit_sum_14_compensation = (float *)(void *)(work + 668352); /* [one: 8] */
+    float *const row_sum_15 = (float *)(void *)(work + 668416); /* [i: 64] */
+    float *const row_sum_15_compensation = (float *)(void *)(work + 668672); /* [i: 64] */
+    float *const unit_sum_15 = (float *)(void *)(work + 668928); /* [one: 8] */
+    float *const unit_sum_15_compensation = (float *)(void *)(work + 668992); /* [one: 8] */
+    float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_batch = call->p.dq.batch;
+    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_1 = call->partial_1 ? call->partial_1 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_2 = call->partial_2 ? call->partial_2 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_3 = call->partial_3 ? call->partial_3 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_4 = call->partial_4 ? call->partial_4 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_5 = call->partial_5 ? call->partial_5 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_6 = call->partial_6 ? call->partial_6 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_7 = call->partial_7 ? call->partial_7 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_8 = call->partial_8 ? call->partial_8 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_9 = call->partial_9 ? call->partial_9 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_10 = call->partial_10 ? call->partial_10 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_11 = call->partial_11 ? call->partial_11 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_12 = call->partial_12 ? call->partial_12 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_13 = call->partial_13 ? call->partial_13 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_14 = call->partial_14 ? call->partial_14 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const q_tile = (float *)(void *)(work + 669056); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
+    if (partial_0 || partial_1 || partial_2 || partial_3) {
+        /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
+           unit_sum_3 = 0.0f; unit_sum_3_ ... */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(unit_sum + one, splat_v3(0.0f));
+            store_v3(unit_sum_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_2 + one, splat_v3(0.0f));
+            store_v3(unit_sum_2_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_3 + one, splat_v3(0.0f));
+            store_v3(unit_sum_3_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_4 + one, splat_v3(0.0f));
+            store_v3(unit_sum_4_compensation + one, splat_v3(0.0f));
+        }
+    }
+    if (partial_4 || partial_5 || partial_6 || partial_7) {
+        /* unit_sum_5 = 0.0f; unit_sum_5_compensation = 0.0f; unit_sum_6 = 0.0f; unit_sum_6_compensation = 0.0f;
+           unit_sum_7 = 0.0f; unit_su ... */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(unit_sum_5 + one, splat_v3(0.0f));
+            store_v3(unit_sum_5_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_6 + one, splat_v3(0.0f));
+            store_v3(unit_sum_6_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_7 + one, splat_v3(0.0f));
+            store_v3(unit_sum_7_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_8 + one, splat_v3(0.0f));
+            store_v3(unit_sum_8_compensation + one, splat_v3(0.0f));
+        }
+    }
+    if (partial_8 || partial_9 || partial_10 || partial_11) {
+        /* unit_sum_9 = 0.0f; unit_sum_9_compensation = 0.0f; unit_sum_10 = 0.0f; unit_sum_10_compensation = 0.0f;
+           unit_sum_11 = 0.0f; unit ... */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(unit_sum_9 + one, splat_v3(0.0f));
+            store_v3(unit_sum_9_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_10 + one, splat_v3(0.0f));
+            store_v3(unit_sum_10_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_11 + one, splat_v3(0.0f));
+            store_v3(unit_sum_11_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_12 + one, splat_v3(0.0f));
+            store_v3(unit_sum_12_compensation + one, splat_v3(0.0f));
+        }
+    }
+    if (partial_12 || partial_13 || partial_14) {
+        /* unit_sum_13 = 0.0f; unit_sum_13_compensation = 0.0f; unit_sum_14 = 0.0f; unit_sum_14_compensation = 0.0f;
+           unit_sum_15 = 0.0f; un ... */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(unit_sum_13 + one, splat_v3(0.0f));
+            store_v3(unit_sum_13_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_14 + one, splat_v3(0.0f));
+            store_v3(unit_sum_14_compensation + one, splat_v3(0.0f));
+            store_v3(unit_sum_15 + one, splat_v3(0.0f));
+            store_v3(unit_sum_15_compensation + one, splat_v3(0.0f));
+        }
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+            /* row_0_tile = row_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
+            /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+                        store_v3(sum + d * 64 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            if (partial_0 || partial_1 || partial_2 || partial_3) {
+                /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f;
+                   row_sum_3 = 0.0f; row_sum_3_compen ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum + i, splat_v3(0.0f));
+                    store_v3(row_sum_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_2 + i, splat_v3(0.0f));
+                    store_v3(row_sum_2_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_3 + i, splat_v3(0.0f));
+                    store_v3(row_sum_3_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_4 + i, splat_v3(0.0f));
+                    store_v3(row_sum_4_compensation + i, splat_v3(0.0f));
+                }
+            }
+            if (partial_4 || partial_5 || partial_6 || partial_7) {
+                /* row_sum_5 = 0.0f; row_sum_5_compensation = 0.0f; row_sum_6 = 0.0f; row_sum_6_compensation = 0.0f;
+                   row_sum_7 = 0.0f; row_sum_7_co ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum_5 + i, splat_v3(0.0f));
+                    store_v3(row_sum_5_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_6 + i, splat_v3(0.0f));
+                    store_v3(row_sum_6_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_7 + i, splat_v3(0.0f));
+                    store_v3(row_sum_7_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_8 + i, splat_v3(0.0f));
+                    store_v3(row_sum_8_compensation + i, splat_v3(0.0f));
+                }
+            }
+            if (partial_8 || partial_9 || partial_10 || partial_11) {
+                /* row_sum_9 = 0.0f; row_sum_9_compensation = 0.0f; row_sum_10 = 0.0f; row_sum_10_compensation = 0.0f;
+                   row_sum_11 = 0.0f; row_sum_1 ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum_9 + i, splat_v3(0.0f));
+                    store_v3(row_sum_9_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_10 + i, splat_v3(0.0f));
+                    store_v3(row_sum_10_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_11 + i, splat_v3(0.0f));
+                    store_v3(row_sum_11_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_12 + i, splat_v3(0.0f));
+                    store_v3(row_sum_12_compensation + i, splat_v3(0.0f));
+                }
+            }
+            if (partial_12 || partial_13 || partial_14) {
+                /* row_sum_13 = 0.0f; row_sum_13_compensation = 0.0f; row_sum_14 = 0.0f; row_sum_14_compensation = 0.0f;
+                   row_sum_15 = 0.0f; row_sum ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum_13 + i, splat_v3(0.0f));
+                    store_v3(row_sum_13_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_14 + i, splat_v3(0.0f));
+                    store_v3(row_sum_14_compensation + i, splat_v3(0.0f));
+                    store_v3(row_sum_15 + i, splat_v3(0.0f));
+                    store_v3(row_sum_15_compensation + i, splat_v3(0.0f));
+                }
+            }
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+                const int64_t j1 = min(j0 + 144, j_end);
+                /* score[j][i] = sum over d of k * q_tile */
+                dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
+                /* score_2[j][i] = sum over e of v * dout_tile */
+                dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                    k + b * k_batch + j0 * k_row, k_row);
+                /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
+                   ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+                const float t_1 = offset[0] * 1.442695f;
+                const float w2_2 = w2[0];
+                const float w1_3 = w1[0];
+                const float c_4 = c[0];
+                const float t_5 = fabsf(c_4);
+                const int64_t t_6 = n_k - n_q;
+                const float threshold_11 = threshold[0];
+                const float t_12 = fabsf(threshold_11);
+                const float shift_17 = shift[0];
+                const float w2_20 = w2[1];
+                const float w1_21 = w1[1];
+                const float shift_23 = shift[1];
+                const float w2_25 = w2[2];
+                const float w1_26 = w1[2];
+                const float shift_28 = shift[2];
+                const float w2_30 = w2[3];
+                const float w1_31 = w1[3];
+                const float shift_33 = shift[3];
+                const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
+                    const vec_v3 t_8 = __builtin_convertvector(t_7 - j0, vec_v3);
+                    const vec_v3 t_13 = max_nan_v3(splat_v3(t_12), __builtin_convertvector(t_7, vec_v3));
+                    const vec_v3 t_14 = t_5 * t_13;
+                    const vec_v3 t_15 = log1p_v3(t_14);
+                    const vec_v3 saved_0_tile_35 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_38 = load_v3(row_0_tile + i);
+                    const vec_v3 t_42 = __builtin_convertvector(t_7 - j0, vec_v3);
+                    const vec_v3 t_44 = 1.0f + t_14;
+                    const vec_v3 t_45 = (t_41 * t_13) / t_44;
+                    const vec_v3 t_50 = (t_5 * pick_v3(t_12 < __builtin_convertvector(t_7, vec_v3), splat_v3(0.0f),
+                        splat_v3(t_49))) / t_44;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_0 = load_v3(score + j * 64 + i);
+                        const vec_v3 t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
+                        const vec_v3 t_10 = log1p_v3(t_9);
+                        const vec_v3 t_16 = (w1_3 * t_10) / t_15;
+                        const vec_v3 t_18 = t_16 + shift_17;
+                        const vec_v3 t_19 = max_nan_v3(splat_v3((float)0), t_18);
+                        const vec_v3 t_22 = (w1_21 * t_10) / t_15;
+                        const vec_v3 t_24 = t_22 + shift_23;
+                        const vec_v3 t_27 = (w1_26 * t_10) / t_15;
+                        const vec_v3 t_29 = t_27 + shift_28;
+                        const vec_v3 t_32 = (w1_31 * t_10) / t_15;
+                        const vec_v3 t_34 = t_32 + shift_33;
+                        const vec_v3 score_new36 = exp2_v3((((((score_0 + t_1) + ((w2_2 * t_19) * 1.442695f)) + ((w2_20
+                            * max_nan_v3(splat_v3((float)0), t_24)) * 1.442695f)) + ((w2_25 *
+                            max_nan_v3(splat_v3((float)0), t_29)) * 1.442695f)) + ((w2_30 *
+                            max_nan_v3(splat_v3((float)0), t_34)) * 1.442695f)) - saved_0_tile_35);
+                        store_v3(score + j * 64 + i, score_new36);
+                        const vec_v3 score_2_37 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new39 = score_2_37 + row_0_tile_38;
+                        store_v3(score_2 + j * 64 + i, score_2_new39);
+                        store_v3(weight_3 + j * 64 + i, score_2_new39 * (score_new36 * 0.125f));
+                        store_v3(weight_4 + j * 64 + i, score_2_new39 * score_new36);
+                        store_v3(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
+                        const mask_v3 t_40 = (float)0 < t_18;
+                        store_v3(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_2 * pick_v3(t_40,
+                            t_10 / t_15, splat_v3(0.0f)))));
+                        const vec_v3 t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
+                        const mask_v3 t_46 = (float)0 < t_24;
+                        const mask_v3 t_47 = (float)0 < t_29;
+                        const mask_v3 t_48 = (float)0 < t_34;
+                        store_v3(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_v3(t_40,
+                            ((w1_3 * t_43) - (t_16 * t_45)) / t_15, splat_v3(0.0f))) + (w2_20 * pick_v3(t_46,
+                            ((w1_21 * t_43) - (t_22 * t_45)) / t_15, splat_v3(0.0f)))) + (w2_25 * pick_v3(t_47,
+                            ((w1_26 * t_43) - (t_27 * t_45)) / t_15, splat_v3(0.0f)))) + (w2_30 * pick_v3(t_48,
+                            ((w1_31 * t_43) - (t_32 * t_45)) / t_15, splat_v3(0.0f))))));
+                        store_v3(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_v3(t_40,
+                            (-(t_16 * t_50)) / t_15, splat_v3(0.0f))) + (w2_20 * pick_v3(t_46, (-(t_22 * t_50)) / t_15,
+                            splat_v3(0.0f)))) + (w2_25 * pick_v3(t_47, (-(t_27 * t_50)) / t_15,
+                            splat_v3(0.0f)))) + (w2_30 * pick_v3(t_48, (-(t_32 * t_50)) / t_15, splat_v3(0.0f))))));
+                    }
+                }
+                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
+                    partial_14) {
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                       1.0f))) / log1p(abs(c) * max(ab ... */
+                    const float w2_53 = w2[0];
+                    const float w1_54 = w1[0];
+                    const float t_55 = fabsf(c[0]);
+                    const int64_t t_56 = n_k - n_q;
+                    const float t_60 = fabsf(threshold[0]);
+                    const float shift_62 = shift[0];
+                    const float w1_63 = w1[1];
+                    const float shift_64 = shift[1];
+                    const float w2_66 = w2[1];
+                    const float w1_69 = w1[2];
+                    const float shift_70 = shift[2];
+                    const float w2_72 = w2[2];
+                    const float w1_74 = w1[3];
+                    const float shift_75 = shift[3];
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_57 = (i0 + i + lane_v3) + t_56;
+                        const vec_v3 t_58 = __builtin_convertvector(t_57 - j0, vec_v3);
+                        const vec_v3 t_61 = log1p_v3(t_55 * max_nan_v3(splat_v3(t_60), __builtin_convertvector(t_57,
+                            vec_v3)));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_2_51 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_52 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_59 = log1p_v3(t_55 * ((t_58 - (float)j) * 1.0f));
+                            store_v3(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_53 * pick_v3((float)0 <
+                                (((w1_54 * t_59) / t_61) + shift_62), splat_v3(1.0f), splat_v3(0.0f)))));
+                            const vec_v3 t_65 = ((w1_63 * t_59) / t_61) + shift_64;
+                            store_v3(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
+                                t_65)));
+                            const mask_v3 t_67 = (float)0 < t_65;
+                            const vec_v3 t_68 = t_59 / t_61;
+                            store_v3(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_v3(t_67, t_68,
+                                splat_v3(0.0f)))));
+                            store_v3(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_v3(t_67,
+                                splat_v3(1.0f), splat_v3(0.0f)))));
+                            const vec_v3 t_71 = ((w1_69 * t_59) / t_61) + shift_70;
+                            store_v3(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
+                                t_71)));
+                            const mask_v3 t_73 = (float)0 < t_71;
+                            store_v3(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_v3(t_73, t_68,
+                                splat_v3(0.0f)))));
+                            store_v3(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_v3(t_73,
+                                splat_v3(1.0f), splat_v3(0.0f)))));
+                            store_v3(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_v3(splat_v3((float)0),
+                                ((w1_74 * t_59) / t_61) + shift_75)));
+                        }
+                    }
+                }
+                if (partial_5 || partial_11) {
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                       1.0f))) / log1p(abs(c) * max(a ... */
+                    const float w2_78 = w2[3];
+                    const float w1_79 = w1[3];
+                    const float t_80 = fabsf(c[0]);
+                    const int64_t t_81 = n_k - n_q;
+                    const float t_85 = fabsf(threshold[0]);
+                    const float shift_87 = shift[3];
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_82 = (i0 + i + lane_v3) + t_81;
+                        const vec_v3 t_83 = __builtin_convertvector(t_82 - j0, vec_v3);
+                        const vec_v3 t_86 = log1p_v3(t_80 * max_nan_v3(splat_v3(t_85), __builtin_convertvector(t_82,
+                            vec_v3)));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_2_76 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_77 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_84 = log1p_v3(t_80 * ((t_83 - (float)j) * 1.0f));
+                            const mask_v3 t_88 = (float)0 < (((w1_79 * t_84) / t_86) + shift_87);
+                            store_v3(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_v3(t_88,
+                                t_84 / t_86, splat_v3(0.0f)))));
+                            store_v3(score + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_v3(t_88, splat_v3(1.0f),
+                                splat_v3(0.0f)))));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (dq) {
+                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
+                        const int64_t t_89 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_90 = (i0 + i + lane_v3) + t_89;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_90,
+                                    mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dq) {
+                    /* sum[d][i] += sum over j of k * weight_3 */
+                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(k + b * k_batch + j0 * k_row, k_row,
+                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                        dot7_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                            sum_compensation);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_v3 in_region[8] = {0};
+                            if (finite_v3(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
+                            const int64_t t_91 = n_k - n_q;
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_91),
+                                    mask_v3);
+                            }
+                            add_seen_v3(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                                in_region, i1 - i0);
+                        }
+                    } else
+                        dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                            sum_compensation);
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_0) {
+                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
+                        const int64_t t_92 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_93 = (i0 + i + lane_v3) + t_92;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_93,
+                                    mask_v3), load_v3(weight_4 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_0) {
+                    /* row_sum += weight_4 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_in[vector] += load_v3(weight_4 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_1) {
+                        /* weight_16 = select(j <= (i + (n_k - n_q)), weight_16, 0.0f) */
+                        const int64_t t_94 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_95 = (i0 + i + lane_v3) + t_94;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_16 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_95,
+                                    mask_v3), load_v3(weight_16 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_1) {
+                    /* row_sum_2 += weight_16 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_2_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_2_in[vector] += load_v3(weight_16 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_2) {
+                        /* weight_13 = select(j <= (i + (n_k - n_q)), weight_13, 0.0f) */
+                        const int64_t t_96 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_97 = (i0 + i + lane_v3) + t_96;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_13 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_97,
+                                    mask_v3), load_v3(weight_13 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_2) {
+                    /* row_sum_3 += weight_13 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_3_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_3_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_3_in[vector] += load_v3(weight_13 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_3 + i, row_sum_3_compensation + i, row_sum_3_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_3) {
+                        /* weight_10 = select(j <= (i + (n_k - n_q)), weight_10, 0.0f) */
+                        const int64_t t_98 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_99 = (i0 + i + lane_v3) + t_98;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_10 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_99,
+                                    mask_v3), load_v3(weight_10 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_3) {
+                    /* row_sum_4 += weight_10 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_4_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_4_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_4_in[vector] += load_v3(weight_10 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_4 + i, row_sum_4_compensation + i, row_sum_4_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_4) {
+                        /* weight_5 = select(j <= (i + (n_k - n_q)), weight_5, 0.0f) */
+                        const int64_t t_100 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_101 = (i0 + i + lane_v3) + t_100;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_5 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_101,
+                                    mask_v3), load_v3(weight_5 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_4) {
+                    /* row_sum_5 += weight_5 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_5_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_5_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_5_in[vector] += load_v3(weight_5 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_5 + i, row_sum_5_compensation + i, row_sum_5_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_5) {
+                        /* weight_17 = select(j <= (i + (n_k - n_q)), weight_17, 0.0f) */
+                        const int64_t t_102 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_103 = (i0 + i + lane_v3) + t_102;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_17 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_103,
+                                    mask_v3), load_v3(weight_17 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_5) {
+                    /* row_sum_6 += weight_17 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_6_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_6_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_6_in[vector] += load_v3(weight_17 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_6 + i, row_sum_6_compensation + i, row_sum_6_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_6) {
+                        /* weight_14 = select(j <= (i + (n_k - n_q)), weight_14, 0.0f) */
+                        const int64_t t_104 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_105 = (i0 + i + lane_v3) + t_104;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_14 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_105,
+                                    mask_v3), load_v3(weight_14 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_6) {
+                    /* row_sum_7 += weight_14 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_7_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_7_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_7_in[vector] += load_v3(weight_14 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_7 + i, row_sum_7_compensation + i, row_sum_7_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_7) {
+                        /* weight_11 = select(j <= (i + (n_k - n_q)), weight_11, 0.0f) */
+                        const int64_t t_106 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_107 = (i0 + i + lane_v3) + t_106;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_11 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_107,
+                                    mask_v3), load_v3(weight_11 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_7) {
+                    /* row_sum_8 += weight_11 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_8_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_8_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_8_in[vector] += load_v3(weight_11 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_8 + i, row_sum_8_compensation + i, row_sum_8_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_8) {
+                        /* weight_6 = select(j <= (i + (n_k - n_q)), weight_6, 0.0f) */
+                        const int64_t t_108 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_109 = (i0 + i + lane_v3) + t_108;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_6 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_109,
+                                    mask_v3), load_v3(weight_6 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_8) {
+                    /* row_sum_9 += weight_6 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_9_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_9_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_9_in[vector] += load_v3(weight_6 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_9 + i, row_sum_9_compensation + i, row_sum_9_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_9) {
+                        /* weight_7 = select(j <= (i + (n_k - n_q)), weight_7, 0.0f) */
+                        const int64_t t_110 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_111 = (i0 + i + lane_v3) + t_110;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_7 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_111,
+                                    mask_v3), load_v3(weight_7 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_9) {
+                    /* row_sum_10 += weight_7 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_10_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_10_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_10_in[vector] += load_v3(weight_7 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_10 + i, row_sum_10_compensation + i, row_sum_10_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_10) {
+                        /* weight_8 = select(j <= (i + (n_k - n_q)), weight_8, 0.0f) */
+                        const int64_t t_112 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_113 = (i0 + i + lane_v3) + t_112;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_8 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_113,
+                                    mask_v3), load_v3(weight_8 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_10) {
+                    /* row_sum_11 += weight_8 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_11_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_11_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_11_in[vector] += load_v3(weight_8 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_11 + i, row_sum_11_compensation + i, row_sum_11_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_11) {
+                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                        const int64_t t_114 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_115 = (i0 + i + lane_v3) + t_114;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_115,
+                                    mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_11) {
+                    /* row_sum_12 += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_12_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_12_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_12_in[vector] += load_v3(score + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_12 + i, row_sum_12_compensation + i, row_sum_12_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_12) {
+                        /* weight_15 = select(j <= (i + (n_k - n_q)), weight_15, 0.0f) */
+                        const int64_t t_116 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_117 = (i0 + i + lane_v3) + t_116;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_15 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_117,
+                                    mask_v3), load_v3(weight_15 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_12) {
+                    /* row_sum_13 += weight_15 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_13_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_13_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_13_in[vector] += load_v3(weight_15 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_13 + i, row_sum_13_compensation + i, row_sum_13_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_13) {
+                        /* weight_12 = select(j <= (i + (n_k - n_q)), weight_12, 0.0f) */
+                        const int64_t t_118 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_119 = (i0 + i + lane_v3) + t_118;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_12 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_119,
+                                    mask_v3), load_v3(weight_12 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_13) {
+                    /* row_sum_14 += weight_12 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_14_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_14_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_14_in[vector] += load_v3(weight_12 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_14 + i, row_sum_14_compensation + i, row_sum_14_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_14) {
+                        /* weight_9 = select(j <= (i + (n_k - n_q)), weight_9, 0.0f) */
+                        const int64_t t_120 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_121 = (i0 + i + lane_v3) + t_120;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight_9 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_121,
+                                    mask_v3), load_v3(weight_9 + j * 64 + i), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_14) {
+                    /* row_sum_15 += weight_9 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_15_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_15_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_15_in[vector] += load_v3(weight_9 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum_15 + i, row_sum_15_compensation + i, row_sum_15_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+            }
+            if (dq) {
+                /* sum = sum */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                        }
+                    }
+                }
+            }
+            if (partial_0) {
+                /* unit_sum += row_sum */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_122 = load_v3(row_sum + i);
+                        const vec_v3 term = row_sum_122;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
+                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
+                    unit_sum[one] = sum_then;
+                }
+            }
+            if (partial_1) {
+                /* unit_sum_2 += row_sum_2 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_2_123 = load_v3(row_sum_2 + i);
+                        const vec_v3 term = row_sum_2_123;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_2_compensation[one] + total, sum_then = unit_sum_2[one] + more;
+                    unit_sum_2_compensation[one] = more - (sum_then - unit_sum_2[one]);
+                    unit_sum_2[one] = sum_then;
+                }
+            }
+            if (partial_2) {
+                /* unit_sum_3 += row_sum_3 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_3_124 = load_v3(row_sum_3 + i);
+                        const vec_v3 term = row_sum_3_124;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_3_compensation[one] + total, sum_then = unit_sum_3[one] + more;
+                    unit_sum_3_compensation[one] = more - (sum_then - unit_sum_3[one]);
+                    unit_sum_3[one] = sum_then;
+                }
+            }
+            if (partial_3) {
+                /* unit_sum_4 += row_sum_4 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_4_125 = load_v3(row_sum_4 + i);
+                        const vec_v3 term = row_sum_4_125;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_4_compensation[one] + total, sum_then = unit_sum_4[one] + more;
+                    unit_sum_4_compensation[one] = more - (sum_then - unit_sum_4[one]);
+                    unit_sum_4[one] = sum_then;
+                }
+            }
+            if (partial_4) {
+                /* unit_sum_5 += row_sum_5 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_5_126 = load_v3(row_sum_5 + i);
+                        const vec_v3 term = row_sum_5_126;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_5_compensation[one] + total, sum_then = unit_sum_5[one] + more;
+                    unit_sum_5_compensation[one] = more - (sum_then - unit_sum_5[one]);
+                    unit_sum_5[one] = sum_then;
+                }
+            }
+            if (partial_5) {
+                /* unit_sum_6 += row_sum_6 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_6_127 = load_v3(row_sum_6 + i);
+                        const vec_v3 term = row_sum_6_127;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_6_compensation[one] + total, sum_then = unit_sum_6[one] + more;
+                    unit_sum_6_compensation[one] = more - (sum_then - unit_sum_6[one]);
+                    unit_sum_6[one] = sum_then;
+                }
+            }
+            if (partial_6) {
+                /* unit_sum_7 += row_sum_7 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_7_128 = load_v3(row_sum_7 + i);
+                        const vec_v3 term = row_sum_7_128;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_7_compensation[one] + total, sum_then = unit_sum_7[one] + more;
+                    unit_sum_7_compensation[one] = more - (sum_then - unit_sum_7[one]);
+                    unit_sum_7[one] = sum_then;
+                }
+            }
+            if (partial_7) {
+                /* unit_sum_8 += row_sum_8 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_8_129 = load_v3(row_sum_8 + i);
+                        const vec_v3 term = row_sum_8_129;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_8_compensation[one] + total, sum_then = unit_sum_8[one] + more;
+                    unit_sum_8_compensation[one] = more - (sum_then - unit_sum_8[one]);
+                    unit_sum_8[one] = sum_then;
+                }
+            }
+            if (partial_8) {
+                /* unit_sum_9 += row_sum_9 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_9_130 = load_v3(row_sum_9 + i);
+                        const vec_v3 term = row_sum_9_130;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_9_compensation[one] + total, sum_then = unit_sum_9[one] + more;
+                    unit_sum_9_compensation[one] = more - (sum_then - unit_sum_9[one]);
+                    unit_sum_9[one] = sum_then;
+                }
+            }
+            if (partial_9) {
+                /* unit_sum_10 += row_sum_10 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_10_131 = load_v3(row_sum_10 + i);
+                        const vec_v3 term = row_sum_10_131;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_10_compensation[one] + total, sum_then = unit_sum_10[one] + more;
+                    unit_sum_10_compensation[one] = more - (sum_then - unit_sum_10[one]);
+                    unit_sum_10[one] = sum_then;
+                }
+            }
+            if (partial_10) {
+                /* unit_sum_11 += row_sum_11 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_11_132 = load_v3(row_sum_11 + i);
+                        const vec_v3 term = row_sum_11_132;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_11_compensation[one] + total, sum_then = unit_sum_11[one] + more;
+                    unit_sum_11_compensation[one] = more - (sum_then - unit_sum_11[one]);
+                    unit_sum_11[one] = sum_then;
+                }
+            }
+            if (partial_11) {
+                /* unit_sum_12 += row_sum_12 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_12_133 = load_v3(row_sum_12 + i);
+                        const vec_v3 term = row_sum_12_133;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_12_compensation[one] + total, sum_then = unit_sum_12[one] + more;
+                    unit_sum_12_compensation[one] = more - (sum_then - unit_sum_12[one]);
+                    unit_sum_12[one] = sum_then;
+                }
+            }
+            if (partial_12) {
+                /* unit_sum_13 += row_sum_13 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_13_134 = load_v3(row_sum_13 + i);
+                        const vec_v3 term = row_sum_13_134;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_13_compensation[one] + total, sum_then = unit_sum_13[one] + more;
+                    unit_sum_13_compensation[one] = more - (sum_then - unit_sum_13[one]);
+                    unit_sum_13[one] = sum_then;
+                }
+            }
+            if (partial_13) {
+                /* unit_sum_14 += row_sum_14 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_14_135 = load_v3(row_sum_14 + i);
+                        const vec_v3 term = row_sum_14_135;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_14_compensation[one] + total, sum_then = unit_sum_14[one] + more;
+                    unit_sum_14_compensation[one] = more - (sum_then - unit_sum_14[one]);
+                    unit_sum_14[one] = sum_then;
+                }
+            }
+            if (partial_14) {
+                /* unit_sum_15 += row_sum_15 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_sum_15_136 = load_v3(row_sum_15 + i);
+                        const vec_v3 term = row_sum_15_136;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    const float more = unit_sum_15_compensation[one] + total, sum_then = unit_sum_15[one] + more;
+                    unit_sum_15_compensation[one] = more - (sum_then - unit_sum_15[one]);
+                    unit_sum_15[one] = sum_then;
+                }
+            }
+            if (dq) {
+                /* dq = sum, transposed back */
+                transpose_v3(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t one = 0; one < 1; one++)
+            partial_0[one] = unit_sum[one];
+    }
+    if (partial_1) {
+        /* partial_1 = unit_sum_2 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_1[one] = unit_sum_2[one];
+    }
+    if (partial_2) {
+        /* partial_2 = unit_sum_3 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_2[one] = unit_sum_3[one];
+    }
+    if (partial_3) {
+        /* partial_3 = unit_sum_4 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_3[one] = unit_sum_4[one];
+    }
+    if (partial_4) {
+        /* partial_4 = unit_sum_5 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_4[one] = unit_sum_5[one];
+    }
+    if (partial_5) {
+        /* partial_5 = unit_sum_6 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_5[one] = unit_sum_6[one];
+    }
+    if (partial_6) {
+        /* partial_6 = unit_sum_7 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_6[one] = unit_sum_7[one];
+    }
+    if (partial_7) {
+        /* partial_7 = unit_sum_8 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_7[one] = unit_sum_8[one];
+    }
+    if (partial_8) {
+        /* partial_8 = unit_sum_9 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_8[one] = unit_sum_9[one];
+    }
+    if (partial_9) {
+        /* partial_9 = unit_sum_10 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_9[one] = unit_sum_10[one];
+    }
+    if (partial_10) {
+        /* partial_10 = unit_sum_11 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_10[one] = unit_sum_11[one];
+    }
+    if (partial_11) {
+        /* partial_11 = unit_sum_12 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_11[one] = unit_sum_12[one];
+    }
+    if (partial_12) {
+        /* partial_12 = unit_sum_13 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_12[one] = unit_sum_13[one];
+    }
+    if (partial_13) {
+        /* partial_13 = unit_sum_14 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_13[one] = unit_sum_14[one];
+    }
+    if (partial_14) {
+        /* partial_14 = unit_sum_15 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_14[one] = unit_sum_15[one];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + g * members;
+    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
+    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
+    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    if (dk) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum + e * 64 + j, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                }
+            }
+        }
+    }
+    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
+                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
+                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+            const int64_t i1 = min(i0 + 288, i_end);
+            /* score[i][j] = sum over d of q * k_tile */
+            dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+                dout + m * dout_head + i0 * dout_row, dout_row);
+            if (dk) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                    q + m * q_head + i0 * q_row, q_row);
+            }
+            /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+            const float t_0 = offset[m] * 1.442695f;
+            const float w2_1 = w2[m * 4];
+            const float w1_2 = w1[0];
+            const float t_3 = fabsf(c[0]);
+            const int64_t t_4 = i0 + n_k - n_q;
+            const float t_7 = fabsf(threshold[0]);
+            const float shift_11 = shift[0];
+            const float w2_12 = w2[m * 4 + 1];
+            const float w1_13 = w1[1];
+            const float shift_14 = shift[1];
+            const float w2_15 = w2[m * 4 + 2];
+            const float w1_16 = w1[2];
+            const float shift_17 = shift[2];
+            const float w2_18 = w2[m * 4 + 3];
+            const float w1_19 = w1[3];
+            const float shift_20 = shift[3];
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v3), vec_v3);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    const vec_v3 t_6 = log1p_v3(t_3 * ((t_5 + (float)i) * 1.0f));
+                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                    const float t_9 = (float)t_8;
+                    const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
+                    store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_0) + ((w2_1 *
+                        max_nan_v3(splat_v3((float)0), ((w1_2 * t_6) / t_10) + shift_11)) * 1.442695f)) + ((w2_12 *
+                        max_nan_v3(splat_v3((float)0), ((w1_13 * t_6) / t_10) + shift_14)) * 1.442695f)) + ((w2_15 *
+                        max_nan_v3(splat_v3((float)0), ((w1_16 * t_6) / t_10) + shift_17)) * 1.442695f)) + ((w2_18 *
+                        max_nan_v3(splat_v3((float)0), ((w1_19 * t_6) / t_10) + shift_20)) * 1.442695f)) - (saved_0[m *
+                        saved_0_head + (i0 + i)])));
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const ints_v3 t_21 = j0 + j + lane_v3;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_21 <= ((i0 + i) + n_k - n_q),
+                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
+                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v3 in_region[8] = {0};
+                        if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_22 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_22, mask_v3);
+                        }
+                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                            in_region, j1 - j0);
+                    }
+                } else
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v3(score + i * 64 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                if (dk) {
+                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const ints_v3 t_23 = j0 + j + lane_v3;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_23 <= ((i0 + i) + n_k -
+                                n_q), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of q * score_2 */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
+                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_v3 in_region[8] = {0};
+                        if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
+                        const int64_t t_24 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_24, mask_v3);
+                        }
+                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
+                    }
+                } else
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* sum_2 = sum_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+TARGET_v3 static void softmax_fire_totals1_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t m = task % members;
+    const int64_t g = task / members;
+    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_1 = call->partial_1 ? call->partial_1 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_2 = call->partial_2 ? call->partial_2 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_3 = call->partial_3 ? call->partial_3 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_4 = call->partial_4 ? call->partial_4 + (g * members + m) * 16 * 1 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 8] */
+    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 8] */
+    float *const gradient_3 = (float *)(void *)(work + 0); /* [one: 8] */
+    float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 8] */
+    float *const gradient_5 = (float *)(void *)(work + 192); /* [one: 8] */
+    float *const gradient_6 = (float *)(void *)(work + 256); /* [one: 8] */
+    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_2: 8] */
+    float *const doffset = call->doffset ? call->doffset + (g * members + m) * 1 : NULL;
+    float *const dw2 = call->dw2 ? call->dw2 + (g * members + m) * 4 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 8] */
+    float *const partial_1_tile = (float *)(void *)(work + 576); /* [unit16: 16, one: 8] */
+    float *const partial_2_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 8] */
+    float *const partial_3_tile = (float *)(void *)(work + 1600); /* [unit16: 16, one: 8] */
+    float *const partial_4_tile = (float *)(void *)(work + 2112); /* [unit16: 16, one: 8] */
+    if (doffset) {
+        /* partial_0_tile = partial_0, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_0_tile[unit16 * 8 + one] = partial_0[unit16 + one];
+    }
+    if (dw2) {
+        /* partial_1_tile = partial_1, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_1_tile[unit16 * 8 + one] = partial_1[unit16 + one];
+        /* partial_2_tile = partial_2, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_2_tile[unit16 * 8 + one] = partial_2[unit16 + one];
+        /* partial_3_tile = partial_3, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_3_tile[unit16 * 8 + one] = partial_3[unit16 + one];
+        /* partial_4_tile = partial_4, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_4_tile[unit16 * 8 + one] = partial_4[unit16 + one];
+    }
+    if (doffset) {
+        /* gradient = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient + one, splat_v3(0.0f));
+        }
+        /* gradient += partial_0_tile */
+        for (int64_t one = 0; one < 1; one += 8) {
+            vec_v3 gradient_in = (vec_v3){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_in += load_v3(partial_0_tile + unit16 * 8 + one);
+            }
+            store_v3(gradient + one, load_v3(gradient + one) + gradient_in);
+        }
+        /* gradient_2 = gradient */
+        const float gradient_0 = gradient[0];
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_2 + one, splat_v3(gradient_0));
+        }
+    }
+    if (dw2) {
+        /* gradient_3 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_3 + one, splat_v3(0.0f));
+        }
+        /* gradient_3 += partial_1_tile */
+        for (int64_t one = 0; one < 1; one += 8) {
+            vec_v3 gradient_3_in = (vec_v3){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_3_in += load_v3(partial_1_tile + unit16 * 8 + one);
+            }
+            store_v3(gradient_3 + one, load_v3(gradient_3 + one) + gradient_3_in);
+        }
+        /* gradient_4 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_4 + one, splat_v3(0.0f));
+        }
+        /* gradient_4 += partial_2_tile */
+        for (int64_t one = 0; one < 1; one += 8) {
+            vec_v3 gradient_4_in = (vec_v3){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_4_in += load_v3(partial_2_tile + unit16 * 8 + one);
+            }
+            store_v3(gradient_4 + one, load_v3(gradient_4 + one) + gradient_4_in);
+        }
+        /* gradient_5 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_5 + one, splat_v3(0.0f));
+        }
+        /* gradient_5 += partial_3_tile */
+        for (int64_t one = 0; one < 1; one += 8) {
+            vec_v3 gradient_5_in = (vec_v3){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_5_in += load_v3(partial_3_tile + unit16 * 8 + one);
+            }
+            store_v3(gradient_5 + one, load_v3(gradient_5 + one) + gradient_5_in);
+        }
+        /* gradient_6 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_6 + one, splat_v3(0.0f));
+        }
+        /* gradient_6 += partial_4_tile */
+        for (int64_t one = 0; one < 1; one += 8) {
+            vec_v3 gradient_6_in = (vec_v3){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_6_in += load_v3(partial_4_tile + unit16 * 8 + one);
+            }
+            store_v3(gradient_6 + one, load_v3(gradient_6 + one) + gradient_6_in);
+        }
+        /* gradient_7 = ((select(w2_2 == 0, gradient_6, 0.0f) + select(w2_2 == 1, gradient_5, 0.0f)) + select(w2_2 == 2,
+           gradient_4, 0.0f)) ... */
+        const float gradient_6_2 = gradient_6[0];
+        const float gradient_5_3 = gradient_5[0];
+        const float gradient_4_4 = gradient_4[0];
+        const float gradient_3_5 = gradient_3[0];
+        for (int64_t w2_2 = 0; w2_2 < 4; w2_2 += 8) {
+            const ints_v3 t_1 = w2_2 + lane_v3;
+            store_v3(gradient_7 + w2_2, ((pick_v3(__builtin_convertvector(t_1 == 0, mask_v3), splat_v3(gradient_6_2),
+                splat_v3(0.0f)) + pick_v3(__builtin_convertvector(t_1 == 1, mask_v3), splat_v3(gradient_5_3),
+                splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_1 == 2, mask_v3), splat_v3(gradient_4_4),
+                splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_1 == 3, mask_v3), splat_v3(gradient_3_5),
+                splat_v3(0.0f)));
+        }
+    }
+    if (doffset) {
+        /* doffset = gradient_2 */
+        for (int64_t one = 0; one < 1; one++)
+            doffset[one] = gradient_2[one];
+    }
+    if (dw2) {
+        /* dw2 = gradient_7 */
+        for (int64_t w2_2 = 0; w2_2 < 4; w2_2++)
+            dw2[w2_2] = gradient_7[w2_2];
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    (void)task;
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const float *const partial_5 = call->partial_5 ? call->partial_5 : NULL;
+    const float *const partial_6 = call->partial_6 ? call->partial_6 : NULL;
+    const float *const partial_7 = call->partial_7 ? call->partial_7 : NULL;
+    const float *const partial_8 = call->partial_8 ? call->partial_8 : NULL;
+    const float *const partial_9 = call->partial_9 ? call->partial_9 : NULL;
+    const float *const partial_10 = call->partial_10 ? call->partial_10 : NULL;
+    const float *const partial_11 = call->partial_11 ? call->partial_11 : NULL;
+    const float *const partial_12 = call->partial_12 ? call->partial_12 : NULL;
+    const float *const partial_13 = call->partial_13 ? call->partial_13 : NULL;
+    const float *const partial_14 = call->partial_14 ? call->partial_14 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 8] */
+    float *const gradient_compensation = (float *)(void *)(work + 64); /* [one: 8] */
+    float *const gradient_2 = (float *)(void *)(work + 128); /* [one: 8] */
+    float *const gradient_2_compensation = (float *)(void *)(work + 192); /* [one: 8] */
+    float *const gradient_3 = (float *)(void *)(work + 256); /* [one: 8] */
+    float *const gradient_3_compensation = (float *)(void *)(work + 320); /* [one: 8] */
+    float *const gradient_4 = (float *)(void *)(work + 384); /* [one: 8] */
+    float *const gradient_4_compensation = (float *)(void *)(work + 448); /* [one: 8] */
+    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_1: 8] */
+    float *const gradient_6 = (float *)(void *)(work + 512); /* [one: 8] */
+    float *const gradient_6_compensation = (float *)(void *)(work + 576); /* [one: 8] */
+    float *const gradient_7 = (float *)(void *)(work + 0); /* [one: 8] */
+    float *const gradient_8 = (float *)(void *)(work + 640); /* [one: 8] */
+    float *const gradient_8_compensation = (float *)(void *)(work + 704); /* [one: 8] */
+    float *const gradient_9 = (float *)(void *)(work + 128); /* [one: 8] */
+    float *const gradient_10 = (float *)(void *)(work + 768); /* [one: 8] */
+    float *const gradient_10_compensation = (float *)(void *)(work + 832); /* [one: 8] */
+    float *const gradient_11 = (float *)(void *)(work + 896); /* [one: 8] */
+    float *const gradient_11_compensation = (float *)(void *)(work + 960); /* [one: 8] */
+    float *const gradient_12 = (float *)(void *)(work + 1024); /* [one: 8] */
+    float *const gradient_12_compensation = (float *)(void *)(work + 1088); /* [one: 8] */
+    float *const gradient_13 = (float *)(void *)(work + 1152); /* [one: 8] */
+    float *const gradient_13_compensation = (float *)(void *)(work + 1216); /* [one: 8] */
+    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_1: 8] */
+    float *const dw1 = call->dw1 ? call->dw1 : NULL;
+    float *const dc = call->dc ? call->dc : NULL;
+    float *const dthreshold = call->dthreshold ? call->dthreshold : NULL;
+    float *const dshift = call->dshift ? call->dshift : NULL;
+    float *const partial_5_tile = (float *)(void *)(work + 1280); /* [unit16: 16, one: 8] */
+    float *const partial_6_tile = (float *)(void *)(work + 1792); /* [unit16: 16, one: 8] */
+    float *const partial_7_tile = (float *)(void *)(work + 2304); /* [unit16: 16, one: 8] */
+    float *const partial_8_tile = (float *)(void *)(work + 2816); /* [unit16: 16, one: 8] */
+    float *const partial_9_tile = (float *)(void *)(work + 3328); /* [unit16: 16, one: 8] */
+    float *const partial_10_tile = (float *)(void *)(work + 3840); /* [unit16: 16, one: 8] */
+    float *const partial_11_tile = (float *)(void *)(work + 4352); /* [unit16: 16, one: 8] */
+    float *const partial_12_tile = (float *)(void *)(work + 4864); /* [unit16: 16, one: 8] */
+    float *const partial_13_tile = (float *)(void *)(work + 5376); /* [unit16: 16, one: 8] */
+    float *const partial_14_tile = (float *)(void *)(work + 5888); /* [unit16: 16, one: 8] */
+    if (dw1) {
+        /* gradient = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient + one, splat_v3(0.0f));
+        }
+        /* gradient_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_compensation + one, splat_v3(0.0f));
+        }
+        /* gradient_2 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_2 + one, splat_v3(0.0f));
+        }
+        /* gradient_2_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_2_compensation + one, splat_v3(0.0f));
+        }
+        /* gradient_3 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_3 + one, splat_v3(0.0f));
+        }
+        /* gradient_3_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_3_compensation + one, splat_v3(0.0f));
+        }
+        /* gradient_4 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_4 + one, splat_v3(0.0f));
+        }
+        /* gradient_4_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_4_compensation + one, splat_v3(0.0f));
+        }
+    }
+    if (dc) {
+        /* gradient_6 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_6 + one, splat_v3(0.0f));
+        }
+        /* gradient_6_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_6_compensation + one, splat_v3(0.0f));
+        }
+    }
+    if (dthreshold) {
+        /* gradient_8 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_8 + one, splat_v3(0.0f));
+        }
+        /* gradient_8_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_8_compensation + one, splat_v3(0.0f));
+        }
+    }
+    if (dshift) {
+        /* gradient_10 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_10 + one, splat_v3(0.0f));
+        }
+        /* gradient_10_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_10_compensation + one, splat_v3(0.0f));
+        }
+        /* gradient_11 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_11 + one, splat_v3(0.0f));
+        }
+        /* gradient_11_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_11_compensation + one, splat_v3(0.0f));
+        }
+        /* gradient_12 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_12 + one, splat_v3(0.0f));
+        }
+        /* gradient_12_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_12_compensation + one, splat_v3(0.0f));
+        }
+        /* gradient_13 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_13 + one, splat_v3(0.0f));
+        }
+        /* gradient_13_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_13_compensation + one, splat_v3(0.0f));
+        }
+    }
+    for (int64_t g = 0; g < kv_heads; g++) {
+        for (int64_t m = 0; m < members; m++) {
+            if (dw1) {
+                /* partial_5_tile = partial_5, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_5_tile[unit16 * 8 + one] = partial_5[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_6_tile = partial_6, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_6_tile[unit16 * 8 + one] = partial_6[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_7_tile = partial_7, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_7_tile[unit16 * 8 + one] = partial_7[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_8_tile = partial_8, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_8_tile[unit16 * 8 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dc) {
+                /* partial_9_tile = partial_9, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_9_tile[unit16 * 8 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dthreshold) {
+                /* partial_10_tile = partial_10, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_10_tile[unit16 * 8 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dshift) {
+                /* partial_11_tile = partial_11, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_11_tile[unit16 * 8 + one] = partial_11[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_12_tile = partial_12, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_12_tile[unit16 * 8 + one] = partial_12[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_13_tile = partial_13, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_13_tile[unit16 * 8 + one] = partial_13[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_14_tile = partial_14, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_14_tile[unit16 * 8 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dw1) {
+                /* gradient += partial_5_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_in += load_v3(partial_5_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient + one, gradient_compensation + one, gradient_in, splat_v3(1));
+                }
+                /* gradient_2 += partial_6_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_2_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_2_in += load_v3(partial_6_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_2 + one, gradient_2_compensation + one, gradient_2_in, splat_v3(1));
+                }
+                /* gradient_3 += partial_7_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_3_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_3_in += load_v3(partial_7_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_3 + one, gradient_3_compensation + one, gradient_3_in, splat_v3(1));
+                }
+                /* gradient_4 += partial_8_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_4_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_4_in += load_v3(partial_8_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_4 + one, gradient_4_compensation + one, gradient_4_in, splat_v3(1));
+                }
+            }
+            if (dc) {
+                /* gradient_6 += partial_9_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_6_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_6_in += load_v3(partial_9_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_6 + one, gradient_6_compensation + one, gradient_6_in, splat_v3(1));
+                }
+            }
+            if (dthreshold) {
+                /* gradient_8 += partial_10_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_8_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_8_in += load_v3(partial_10_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_8 + one, gradient_8_compensation + one, gradient_8_in, splat_v3(1));
+                }
+            }
+            if (dshift) {
+                /* gradient_10 += partial_11_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_10_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_10_in += load_v3(partial_11_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_10 + one, gradient_10_compensation + one, gradient_10_in, splat_v3(1));
+                }
+                /* gradient_11 += partial_12_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_11_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_11_in += load_v3(partial_12_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_11 + one, gradient_11_compensation + one, gradient_11_in, splat_v3(1));
+                }
+                /* gradient_12 += partial_13_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_12_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_12_in += load_v3(partial_13_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_12 + one, gradient_12_compensation + one, gradient_12_in, splat_v3(1));
+                }
+                /* gradient_13 += partial_14_tile */
+                for (int64_t one = 0; one < 1; one += 8) {
+                    vec_v3 gradient_13_in = (vec_v3){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_13_in += load_v3(partial_14_tile + unit16 * 8 + one);
+                    }
+                    add_v3(gradient_13 + one, gradient_13_compensation + one, gradient_13_in, splat_v3(1));
+                }
+            }
+        }
+    }
+    if (dw1) {
+        /* gradient_5 = ((select(w1_1 == 0, gradient_4, 0.0f) + select(w1_1 == 1, gradient_3, 0.0f)) + select(w1_1 == 2,
+           gradient_2, 0.0f)) ... */
+        const float gradient_4_1 = gradient_4[0];
+        const float gradient_3_2 = gradient_3[0];
+        const float gradient_2_3 = gradient_2[0];
+        const float gradient_15 = gradient[0];
+        for (int64_t w1_1 = 0; w1_1 < 4; w1_1 += 8) {
+            const ints_v3 t_0 = w1_1 + lane_v3;
+            store_v3(gradient_5 + w1_1, ((pick_v3(__builtin_convertvector(t_0 == 0, mask_v3), splat_v3(gradient_4_1),
+                splat_v3(0.0f)) + pick_v3(__builtin_convertvector(t_0 == 1, mask_v3), splat_v3(gradient_3_2),
+                splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_0 == 2, mask_v3), splat_v3(gradient_2_3),
+                splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_0 == 3, mask_v3), splat_v3(gradient_15),
+                splat_v3(0.0f)));
+        }
+    }
+    if (dc) {
+        /* gradient_7 = gradient_6 */
+        const float gradient_6_16 = gradient_6[0];
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_7 + one, splat_v3(gradient_6_16));
+        }
+    }
+    if (dthreshold) {
+        /* gradient_9 = gradient_8 */
+        const float gradient_8_17 = gradient_8[0];
+        for (int64_t one = 0; one < 1; one += 8) {
+            store_v3(gradient_9 + one, splat_v3(gradient_8_17));
+        }
+    }
+    if (dshift) {
+        /* gradient_14 = ((select(shift_1 == 0, gradient_13, 0.0f) + select(shift_1 == 1, gradient_12,
+           0.0f)) + select(shift_1 == 2, gradie ... */
+        const float gradient_13_19 = gradient_13[0];
+        const float gradient_12_20 = gradient_12[0];
+        const float gradient_11_21 = gradient_11[0];
+        const float gradient_10_22 = gradient_10[0];
+        for (int64_t shift_1 = 0; shift_1 < 4; shift_1 += 8) {
+            const ints_v3 t_18 = shift_1 + lane_v3;
+            store_v3(gradient_14 + shift_1, ((pick_v3(__builtin_convertvector(t_18 == 0, mask_v3),
+                splat_v3(gradient_13_19), splat_v3(0.0f)) + pick_v3(__builtin_convertvector(t_18 == 1, mask_v3),
+                splat_v3(gradient_12_20), splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_18 == 2, mask_v3),
+                splat_v3(gradient_11_21), splat_v3(0.0f))) + pick_v3(__builtin_convertvector(t_18 == 3, mask_v3),
+                splat_v3(gradient_10_22), splat_v3(0.0f)));
+        }
+    }
+    if (dw1) {
+        /* dw1 = gradient_5 */
+        for (int64_t w1_1 = 0; w1_1 < 4; w1_1++)
+            dw1[w1_1] = gradient_5[w1_1];
+    }
+    if (dc) {
+        /* dc = gradient_7 */
+        for (int64_t one = 0; one < 1; one++)
+            dc[one] = gradient_7[one];
+    }
+    if (dthreshold) {
+        /* dthreshold = gradient_9 */
+        for (int64_t one = 0; one < 1; one++)
+            dthreshold[one] = gradient_9[one];
+    }
+    if (dshift) {
+        /* dshift = gradient_14 */
+        for (int64_t shift_1 = 0; shift_1 < 4; shift_1++)
+            dshift[shift_1] = gradient_14[shift_1];
+    }
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
+/* max_any and min_any, except that the result is NaN if b is NaN. */
+INLINE vec_any max_nan_any(vec_any a, vec_any b) { return pick_any((mask_any)(b != b), b, max_any(a, b)); }
+
+/* Returns 2^x with a relative error below 1e-8. The result is 0 for x < -127.0f. NaN stays NaN. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+INLINE vec_any log_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = logf(x[k]);
+    return y;
+}
+
+INLINE vec_any log1p_any(vec_any x)
+{
+    vec_any y = x;
+    for (int k = 0; k < 4; k++) y[k] = log1pf(x[k]);
+    return y;
+}
+
+/* Returns the sum over the lanes of x. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or not. */
+INLINE float lane_max_any(vec_any x)
+{
+    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r], for 4 vectors t[0], t[1], … Overwrites t. */
+INLINE vec_any lane_sums_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 4, 2, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 5, 3,
+            7);
+    UNROLL for (int r = 0; r < 4; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 4, 5) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 6,
+            7);
+    return t[0];
+}
+
+/* Transposes 4 vectors in place. Each step swaps one bit of the row number with the same bit of the column
+   number. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares of 4 rows and columns, so that each cache line of `to` is written at once. Rows
+   of `from` are prefetched 64 rows early. */
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Returns whether all numbers p[r * row + c] are finite, r < rows and c < columns. The exponent of infinity and NaN has
+   all bits set, so adding 0x00800000, the lowest bit of the exponent, carries into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x] in the lanes x that `seen` selects, for each row r whose value is infinite
+   or NaN. Other lanes must not get 0 * infinity, which is NaN. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x] for each infinite or NaN values[t][x], for the steps t that `seen` selects */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows r and `vectors` vectors of lanes x, in registers.
+   `update` selects the result:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2, or factor 1 if `factor` is NULL, with compensated summation
+   If there is a parameter `early` and it is not 0, step t prefetches row t + early of b. Each step prefetches only one
+   row, because a core can have only a few cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise its last row is number `last`, and later elements of c are not valid.
+   - ordered: read b in the order of memory, which helps the hardware prefetch it. Otherwise the compiler may interleave
+     rows, which is faster if b is in a cache.
+   - wide: b as floats, in rows of `steps` elements, to be read instead of b; or NULL.
+   - ahead: the first of 4 rows to prefetch, or NULL. */
+INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_any t[4];
+    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+    for (int64_t first = 0; first < steps; first += 32)
+        UNROLL for (int k = 0; k < 4; k++) {
+            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                t[k] += load_any(a + s) *
+                    (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_any(c, lane_sums_any(t));
+}
+
+/* columns_any for up to 4 rows of a, which share the loads of b. The sums of two columns at a time are in registers. */
+INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_any t[4][4];
+    UNROLL for (int k = 0; k < 4; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_any sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
+        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 4) {
+            const vec_any x0 = wide ? load_any(wide_k + s) : load_any(first + s),
+                x1 = wide ? load_any(wide_k + steps + s) : load_any(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_any y = load_any(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
+}
+
+/* columns_any for any number of rows of a. */
+INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t]. Both operands are contiguous along t; `steps`, the number of terms, is a
+   multiple of 4. b is in memory, not in a cache, and is prefetched: with one row of a, 64 rows ahead (0: by the
+   hardware); with more, 64 rows ahead. */
+INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* One row uses each b once, so b is not widened first. */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
+        fetch_any(4, steps, b + 64 * b_row, b_row);
+        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
+        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* block_any in parts of `span` terms, if update is 0 and there are more than 2 * span terms. Each part is summed in
+   registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
+   compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes to compute in blocks of `vectors` vectors. The other lanes are computed vector by vector.
+   If more than half of the last block is needed, the whole block is computed: the arrays have room for it. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* The product of block_any for any number of rows; `lanes` is a multiple of 4. The other parameters are those of
+   blocks_any. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_any(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for `vectors` vectors of lanes x, at most 8. */
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
+}
+
+/* dot_any for a b in memory, not in a cache. b is prefetched as in dot_along_any,
+   and 16-bit elements are widened 16 rows
+   at a time. A single row of a is multiplied by 32 lanes at a time, which reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* few rows: a core has few misses in flight */
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
+/* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time, from a copy. If `fetched`, terms are
+   added in the same order as in dot_fetched_any, so the result is rounded equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
+}
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(sum + e * 64 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+        const float t_0 = offset[0] * 1.442695f;
+        const float w2_1 = w2[0];
+        const float w1_2 = w1[0];
+        const float t_3 = fabsf(c[0]);
+        const int64_t t_4 = n_k - n_q;
+        const float t_8 = fabsf(threshold[0]);
+        const float shift_10 = shift[0];
+        const float w2_11 = w2[1];
+        const float w1_12 = w1[1];
+        const float shift_13 = shift[1];
+        const float w2_14 = w2[2];
+        const float w1_15 = w1[2];
+        const float shift_16 = shift[2];
+        const float w2_17 = w2[3];
+        const float w1_18 = w1[3];
+        const float shift_19 = shift[3];
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_5 = (i0 + i + lane_any) + t_4;
+            const vec_any t_6 = __builtin_convertvector(t_5 - j0, vec_any);
+            const vec_any t_9 = log1p_any(t_3 * max_nan_any(splat_any(t_8), __builtin_convertvector(t_5, vec_any)));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any t_7 = log1p_any(t_3 * ((t_6 - (float)j) * 1.0f));
+                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_1 *
+                    max_nan_any(splat_any((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
+                    max_nan_any(splat_any((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
+                    max_nan_any(splat_any((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
+                    max_nan_any(splat_any((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_20 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_21 = (i0 + i + lane_any) + t_20;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21, mask_any),
+                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                            load_any(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_22 = load_any(old_max + i);
+            const vec_any old_max_new23 = exp2_any(old_max_22 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new23);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new23);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new23);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_25 = load_any(row_max + i);
+            vec_any row_sum_in = (vec_any){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_24 = load_any(score + j * 64 + i);
+                const vec_any score_new26 = exp2_any(score_24 - row_max_25);
+                store_any(score + j * 64 + i, score_new26);
+                row_sum_in += score_new26;
+            }
+            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_any in_region[16] = {0};
+                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                const int64_t t_27 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_27), mask_any);
+                }
+                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+            }
+        } else
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_28 = load_any(row_sum + i);
+        const mask_any t_29 = row_sum_28 == 0.0f;
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(sum + e * 64 + i, pick_any(t_29, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_28));
+        }
+    }
+    if (saved_0) {
+        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_sum_30 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_30 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_30) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    if (saved_0) {
+        /* saved_0 = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            saved_0[(i0 + i)] = row_sum[i];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_fire_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query + d * 64 + r, load_any(q_tile + d * 64 + r) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_fire_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + g * members;
+    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * ((((r % n_q) + (n_k - n_q)) - j) * 1.0f))) / log ... */
+        const float w1_0 = w1[0];
+        const float t_1 = fabsf(c[0]);
+        const float t_5 = fabsf(threshold[0]);
+        const float shift_8 = shift[0];
+        const float w1_9 = w1[1];
+        const float shift_10 = shift[1];
+        const float w1_11 = w1[2];
+        const float shift_12 = shift[2];
+        const float w1_13 = w1[3];
+        const float shift_14 = shift[3];
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_3 = j0 + j + lane_any;
+            for (int64_t r = 0; r < rows; r++) {
+                const int64_t t_2 = (r % n_q) + n_k - n_q;
+                const vec_any t_4 = log1p_any(t_1 * (__builtin_convertvector(t_2 - t_3, vec_any) * 1.0f));
+                const float t_6 = (float)t_2;
+                const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                store_any(score + r * 144 + j, ((((load_any(score + r * 144 + j) + (offset[(r / n_q)] * 1.442695f)) +
+                    (((w2[(r / n_q) * 4]) * max_nan_any(splat_any((float)0),
+                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * 4 + 1]) *
+                    max_nan_any(splat_any((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) *
+                    4 + 2]) * max_nan_any(splat_any((float)0), ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) +
+                    (((w2[(r / n_q) * 4 + 3]) * max_nan_any(splat_any((float)0),
+                    ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+            }
+        }
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_15 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            const vec_any old_max_16 = load_any(old_max + r);
+            const vec_any old_max_new17 = exp2_any(old_max_16 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new17);
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new17);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any in_region[32] = {0};
+                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_18, mask_any);
+                }
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void softmax_fire_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_max_19 = load_any(carried_max + r);
+            const vec_any before_max_new20 = carried_max_19;
+            const vec_any state_max_21 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new22 = max_any(load_any(carried_max + r), state_max_21);
+            store_any(carried_max + r, carried_max_new22);
+            const vec_any carried_factor_new23 = exp2_any(before_max_new20 - carried_max_new22);
+            store_any(carried_factor + r, carried_factor_new23);
+            const vec_any slot_factor_new24 = exp2_any(state_max_21 - carried_max_new22);
+            store_any(slot_factor + r, slot_factor_new24);
+            const vec_any carried_sum_25 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_25 * carried_factor_new23);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new23);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new24, splat_any(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_26 = load_any(carried + r * 64 + e);
+                    const float carried_factor_27 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_26 * carried_factor_27);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_27);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+APART void softmax_fire_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_28 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_28 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_28);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+static void softmax_fire_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_fire_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_fire_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_fire_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_fire_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_fire_few_queries_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void softmax_fire_saved_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+           ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p(abs(c ... */
+        const float t_0 = offset[0] * 1.442695f;
+        const float w2_1 = w2[0];
+        const float w1_2 = w1[0];
+        const float t_3 = fabsf(c[0]);
+        const int64_t t_4 = n_k - n_q;
+        const float t_8 = fabsf(threshold[0]);
+        const float shift_10 = shift[0];
+        const float w2_11 = w2[1];
+        const float w1_12 = w1[1];
+        const float shift_13 = shift[1];
+        const float w2_14 = w2[2];
+        const float w1_15 = w1[2];
+        const float shift_16 = shift[2];
+        const float w2_17 = w2[3];
+        const float w1_18 = w1[3];
+        const float shift_19 = shift[3];
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_5 = (i0 + i + lane_any) + t_4;
+            const vec_any t_6 = __builtin_convertvector(t_5 - j0, vec_any);
+            const vec_any t_9 = log1p_any(t_3 * max_nan_any(splat_any(t_8), __builtin_convertvector(t_5, vec_any)));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any t_7 = log1p_any(t_3 * ((t_6 - (float)j) * 1.0f));
+                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_0) + ((w2_1 *
+                    max_nan_any(splat_any((float)0), ((w1_2 * t_7) / t_9) + shift_10)) * 1.442695f)) + ((w2_11 *
+                    max_nan_any(splat_any((float)0), ((w1_12 * t_7) / t_9) + shift_13)) * 1.442695f)) + ((w2_14 *
+                    max_nan_any(splat_any((float)0), ((w1_15 * t_7) / t_9) + shift_16)) * 1.442695f)) + ((w2_17 *
+                    max_nan_any(splat_any((float)0), ((w1_18 * t_7) / t_9) + shift_19)) * 1.442695f));
+            }
+        }
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_20 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_21 = (i0 + i + lane_any) + t_20;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21, mask_any),
+                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                            load_any(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_22 = load_any(old_max + i);
+            const vec_any old_max_new23 = exp2_any(old_max_22 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new23);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new23);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new23);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_25 = load_any(row_max + i);
+            vec_any row_sum_in = (vec_any){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_24 = load_any(score + j * 64 + i);
+                const vec_any score_new26 = exp2_any(score_24 - row_max_25);
+                store_any(score + j * 64 + i, score_new26);
+                row_sum_in += score_new26;
+            }
+            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+        }
+    }
+    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_27 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_27 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_27) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+    }
+    /* saved_0 = row_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        saved_0[(i0 + i)] = row_sum[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void softmax_fire_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(result + i, splat_any(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any result_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            result_in[vector] = (vec_any){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            store_any(result + i, load_any(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is the workspace of this thread.
+   */
+static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const q = call->q + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_batch = call->p.q.batch;
+    const float *const k = call->k + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const int64_t k_batch = call->p.k.batch;
+    const float *const v = call->v + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int64_t v_batch = call->p.v.batch;
+    const float *const offset = call->params->offset + (g * members + m);
+    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_batch = call->p.dout.batch;
+    const float *const row_0 = call->row_0 + (g * members + m) * call->p.n_q;
+    const int64_t row_0_batch = call->p.heads * call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
+    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
+    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
+    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
+    float *const weight_5 = (float *)(void *)(work + 147456); /* [j: 144, i: 64] */
+    float *const weight_6 = (float *)(void *)(work + 184320); /* [j: 144, i: 64] */
+    float *const weight_7 = (float *)(void *)(work + 221184); /* [j: 144, i: 64] */
+    float *const weight_8 = (float *)(void *)(work + 258048); /* [j: 144, i: 64] */
+    float *const weight_9 = (float *)(void *)(work + 294912); /* [j: 144, i: 64] */
+    float *const weight_10 = (float *)(void *)(work + 331776); /* [j: 144, i: 64] */
+    float *const weight_11 = (float *)(void *)(work + 368640); /* [j: 144, i: 64] */
+    float *const weight_12 = (float *)(void *)(work + 405504); /* [j: 144, i: 64] */
+    float *const weight_13 = (float *)(void *)(work + 442368); /* [j: 144, i: 64] */
+    float *const weight_14 = (float *)(void *)(work + 479232); /* [j: 144, i: 64] */
+    float *const weight_15 = (float *)(void *)(work + 516096); /* [j: 144, i: 64] */
+    float *const weight_16 = (float *)(void *)(work + 552960); /* [j: 144, i: 64] */
+    float *const weight_17 = (float *)(void *)(work + 589824); /* [j: 144, i: 64] */
+    float *const sum = (float *)(void *)(work + 626688); /* [d: 64, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 643072); /* [d: 64, i: 64] */
+    float *const row_sum = (float *)(void *)(work + 659456); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 659712); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 659968); /* [one: 4] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 660032); /* [one: 4] */
+    float *const row_sum_2 = (float *)(void *)(work + 660096); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 660352); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 660608); /* [one: 4] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 660672); /* [one: 4] */
+    float *const row_sum_3 = (float *)(void *)(work + 660736); /* [i: 64] */
+    float *const row_sum_3_compensation = (float *)(void *)(work + 660992); /* [i: 64] */
+    float *const unit_sum_3 = (float *)(void *)(work + 661248); /* [one: 4] */
+    float *const unit_sum_3_compensation = (float *)(void *)(work + 661312); /* [one: 4] */
+    float *const row_sum_4 = (float *)(void *)(work + 661376); /* [i: 64] */
+    float *const row_sum_4_compensation = (float *)(void *)(work + 661632); /* [i: 64] */
+    float *const unit_sum_4 = (float *)(void *)(work + 661888); /* [one: 4] */
+    float *const unit_sum_4_compensation = (float *)(void *)(work + 661952); /* [one: 4] */
+    float *const row_sum_5 = (float *)(void *)(work + 662016); /* [i: 64] */
+    float *const row_sum_5_compensation = (float *)(void *)(work + 662272); /* [i: 64] */
+    float *const unit_sum_5 = (float *)(void *)(work + 662528); /* [one: 4] */
+    float *const unit_sum_5_compensation = (float *)(void *)(work + 662592); /* [one: 4] */
+    float *const row_sum_6 = (float *)(void *)(work + 662656); /* [i: 64] */
+    float *const row_sum_6_compensation = (float *)(void *)(work + 662912); /* [i: 64] */
+    float *const unit_sum_6 = (float *)(void *)(work + 663168); /* [one: 4] */
+    float *const unit_sum_6_compensation = (float *)(void *)(work + 663232); /* [one: 4] */
+    float *const row_sum_7 = (float *)(void *)(work + 663296); /* [i: 64] */
+    float *const row_sum_7_compensation = (float *)(void *)(work + 663552); /* [i: 64] */
+    float *const unit_sum_7 = (float *)(void *)(work + 663808); /* [one: 4] */
+    float *const unit_sum_7_compensation = (float *)(void *)(work + 663872); /* [one: 4] */
+    float *const row_sum_8 = (float *)(void *)(work + 663936); /* [i: 64] */
+    float *const row_sum_8_compensation = (float *)(void *)(work + 664192); /* [i: 64] */
+    float *const unit_sum_8 = (float *)(void *)(work + 664448); /* [one: 4] */
+    float *const unit_sum_8_compensation = (float *)(void *)(work + 664512); /* [one: 4] */
+    float *const row_sum_9 = (float *)(void *)(work + 664576); /* [i: 64] */
+    float *const row_sum_9_compensation = (float *)(void *)(work + 664832); /* [i: 64] */
+    float *const unit_sum_9 = (float *)(void *)(work + 665088); /* [one: 4] */
+    float *const unit_sum_9_compensation = (float *)(void *)(work + 665152); /* [one: 4] */
+    float *const row_sum_10 = (float *)(void *)(work + 665216); /* [i: 64] */
+    float *const row_sum_10_compensation = (float *)(void *)(work + 665472); /* [i: 64] */
+    float *const unit_sum_10 = (float *)(void *)(work + 665728); /* [one: 4] */
+    float *const unit_sum_10_compensation = (float *)(void *)(work + 665792); /* [one: 4] */
+    float *const row_sum_11 = (float *)(void *)(work + 665856); /* [i: 64] */
+    float *const row_sum_11_compensation = (float *)(void *)(work + 666112); /* [i: 64] */
+    float *const unit_sum_11 = (float *)(void *)(work + 666368); /* [one: 4] */
+    float *const unit_sum_11_compensation = (float *)(void *)(work + 666432); /* [one: 4] */
+    float *const row_sum_12 = (float *)(void *)(work + 666496); /* [i: 64] */
+    float *const row_sum_12_compensation = (float *)(void *)(work + 666752); /* [i: 64] */
+    float *const unit_sum_12 = (float *)(void *)(work + 667008); /* [one: 4] */
+    float *const unit_sum_12_compensation = (float *)(void *)(work + 667072); /* [one: 4] */
+    float *const row_sum_13 = (float *)(void *)(work + 667136); /* [i: 64] */
+    float *const row_sum_13_compensation = (float *)(void *)(work + 667392); /* [i: 64] */
+    float *const unit_sum_13 = (float *)(void *)(work + 667648); /* [one: 4] */
+    float *const unit_sum_13_compensation = (float *)(void *)(work + 667712); /* [one: 4] */
+    float *const row_sum_14 = (float *)(void *)(work + 667776); /* [i: 64] */
+    float *const row_sum_14_compensation = (float *)(void *)(work + 668032); /* [i: 64] */
+    float *const unit_sum_14 = (float *)(void *)(work + 668288); /* [one: 4] */
+    float *const unit_sum_14_compensation = (float *)(void *)(work + 668352); /* [one: 4] */
+    float *const row_sum_15 = (float *)(void *)(work + 668416); /* [i: 64] */
+    float *const row_sum_15_compensation = (float *)(void *)(work + 668672); /* [i: 64] */
+    float *const unit_sum_15 = (float *)(void *)(work + 668928); /* [one: 4] */
+    float *const unit_sum_15_compensation = (float *)(void *)(work + 668992); /* [one: 4] */
+    float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_batch = call->p.dq.batch;
+    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_1 = call->partial_1 ? call->partial_1 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_2 = call->partial_2 ? call->partial_2 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_3 = call->partial_3 ? call->partial_3 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_4 = call->partial_4 ? call->partial_4 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_5 = call->partial_5 ? call->partial_5 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_6 = call->partial_6 ? call->partial_6 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_7 = call->partial_7 ? call->partial_7 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_8 = call->partial_8 ? call->partial_8 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_9 = call->partial_9 ? call->partial_9 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_10 = call->partial_10 ? call->partial_10 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_11 = call->partial_11 ? call->partial_11 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_12 = call->partial_12 ? call->partial_12 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_13 = call->partial_13 ? call->partial_13 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const partial_14 = call->partial_14 ? call->partial_14 + ((g * members + m) * 16 + unit16) * 1 : NULL;
+    float *const q_tile = (float *)(void *)(work + 669056); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
+    if (partial_0 || partial_1 || partial_2 || partial_3) {
+        /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
+           unit_sum_3 = 0.0f; unit_sum_3_ ... */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(unit_sum + one, splat_any(0.0f));
+            store_any(unit_sum_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_2 + one, splat_any(0.0f));
+            store_any(unit_sum_2_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_3 + one, splat_any(0.0f));
+            store_any(unit_sum_3_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_4 + one, splat_any(0.0f));
+            store_any(unit_sum_4_compensation + one, splat_any(0.0f));
+        }
+    }
+    if (partial_4 || partial_5 || partial_6 || partial_7) {
+        /* unit_sum_5 = 0.0f; unit_sum_5_compensation = 0.0f; unit_sum_6 = 0.0f; unit_sum_6_compensation = 0.0f;
+           unit_sum_7 = 0.0f; unit_su ... */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(unit_sum_5 + one, splat_any(0.0f));
+            store_any(unit_sum_5_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_6 + one, splat_any(0.0f));
+            store_any(unit_sum_6_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_7 + one, splat_any(0.0f));
+            store_any(unit_sum_7_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_8 + one, splat_any(0.0f));
+            store_any(unit_sum_8_compensation + one, splat_any(0.0f));
+        }
+    }
+    if (partial_8 || partial_9 || partial_10 || partial_11) {
+        /* unit_sum_9 = 0.0f; unit_sum_9_compensation = 0.0f; unit_sum_10 = 0.0f; unit_sum_10_compensation = 0.0f;
+           unit_sum_11 = 0.0f; unit ... */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(unit_sum_9 + one, splat_any(0.0f));
+            store_any(unit_sum_9_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_10 + one, splat_any(0.0f));
+            store_any(unit_sum_10_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_11 + one, splat_any(0.0f));
+            store_any(unit_sum_11_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_12 + one, splat_any(0.0f));
+            store_any(unit_sum_12_compensation + one, splat_any(0.0f));
+        }
+    }
+    if (partial_12 || partial_13 || partial_14) {
+        /* unit_sum_13 = 0.0f; unit_sum_13_compensation = 0.0f; unit_sum_14 = 0.0f; unit_sum_14_compensation = 0.0f;
+           unit_sum_15 = 0.0f; un ... */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(unit_sum_13 + one, splat_any(0.0f));
+            store_any(unit_sum_13_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_14 + one, splat_any(0.0f));
+            store_any(unit_sum_14_compensation + one, splat_any(0.0f));
+            store_any(unit_sum_15 + one, splat_any(0.0f));
+            store_any(unit_sum_15_compensation + one, splat_any(0.0f));
+        }
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+            /* row_0_tile = row_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
+            /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+                        store_any(sum + d * 64 + i, splat_any(0.0f));
+                        store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            if (partial_0 || partial_1 || partial_2 || partial_3) {
+                /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f;
+                   row_sum_3 = 0.0f; row_sum_3_compen ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum + i, splat_any(0.0f));
+                    store_any(row_sum_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_2 + i, splat_any(0.0f));
+                    store_any(row_sum_2_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_3 + i, splat_any(0.0f));
+                    store_any(row_sum_3_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_4 + i, splat_any(0.0f));
+                    store_any(row_sum_4_compensation + i, splat_any(0.0f));
+                }
+            }
+            if (partial_4 || partial_5 || partial_6 || partial_7) {
+                /* row_sum_5 = 0.0f; row_sum_5_compensation = 0.0f; row_sum_6 = 0.0f; row_sum_6_compensation = 0.0f;
+                   row_sum_7 = 0.0f; row_sum_7_co ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum_5 + i, splat_any(0.0f));
+                    store_any(row_sum_5_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_6 + i, splat_any(0.0f));
+                    store_any(row_sum_6_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_7 + i, splat_any(0.0f));
+                    store_any(row_sum_7_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_8 + i, splat_any(0.0f));
+                    store_any(row_sum_8_compensation + i, splat_any(0.0f));
+                }
+            }
+            if (partial_8 || partial_9 || partial_10 || partial_11) {
+                /* row_sum_9 = 0.0f; row_sum_9_compensation = 0.0f; row_sum_10 = 0.0f; row_sum_10_compensation = 0.0f;
+                   row_sum_11 = 0.0f; row_sum_1 ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum_9 + i, splat_any(0.0f));
+                    store_any(row_sum_9_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_10 + i, splat_any(0.0f));
+                    store_any(row_sum_10_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_11 + i, splat_any(0.0f));
+                    store_any(row_sum_11_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_12 + i, splat_any(0.0f));
+                    store_any(row_sum_12_compensation + i, splat_any(0.0f));
+                }
+            }
+            if (partial_12 || partial_13 || partial_14) {
+                /* row_sum_13 = 0.0f; row_sum_13_compensation = 0.0f; row_sum_14 = 0.0f; row_sum_14_compensation = 0.0f;
+                   row_sum_15 = 0.0f; row_sum ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum_13 + i, splat_any(0.0f));
+                    store_any(row_sum_13_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_14 + i, splat_any(0.0f));
+                    store_any(row_sum_14_compensation + i, splat_any(0.0f));
+                    store_any(row_sum_15 + i, splat_any(0.0f));
+                    store_any(row_sum_15_compensation + i, splat_any(0.0f));
+                }
+            }
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
+                const int64_t j1 = min(j0 + 144, j_end);
+                /* score[j][i] = sum over d of k * q_tile */
+                dot6_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
+                /* score_2[j][i] = sum over e of v * dout_tile */
+                dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                    k + b * k_batch + j0 * k_row, k_row);
+                /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
+                   ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+                const float t_1 = offset[0] * 1.442695f;
+                const float w2_2 = w2[0];
+                const float w1_3 = w1[0];
+                const float c_4 = c[0];
+                const float t_5 = fabsf(c_4);
+                const int64_t t_6 = n_k - n_q;
+                const float threshold_11 = threshold[0];
+                const float t_12 = fabsf(threshold_11);
+                const float shift_17 = shift[0];
+                const float w2_20 = w2[1];
+                const float w1_21 = w1[1];
+                const float shift_23 = shift[1];
+                const float w2_25 = w2[2];
+                const float w1_26 = w1[2];
+                const float shift_28 = shift[2];
+                const float w2_30 = w2[3];
+                const float w1_31 = w1[3];
+                const float shift_33 = shift[3];
+                const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_7 = (i0 + i + lane_any) + t_6;
+                    const vec_any t_8 = __builtin_convertvector(t_7 - j0, vec_any);
+                    const vec_any t_13 = max_nan_any(splat_any(t_12), __builtin_convertvector(t_7, vec_any));
+                    const vec_any t_14 = t_5 * t_13;
+                    const vec_any t_15 = log1p_any(t_14);
+                    const vec_any saved_0_tile_35 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_38 = load_any(row_0_tile + i);
+                    const vec_any t_42 = __builtin_convertvector(t_7 - j0, vec_any);
+                    const vec_any t_44 = 1.0f + t_14;
+                    const vec_any t_45 = (t_41 * t_13) / t_44;
+                    const vec_any t_50 = (t_5 * pick_any(t_12 < __builtin_convertvector(t_7, vec_any), splat_any(0.0f),
+                        splat_any(t_49))) / t_44;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_0 = load_any(score + j * 64 + i);
+                        const vec_any t_9 = t_5 * ((t_8 - (float)j) * 1.0f);
+                        const vec_any t_10 = log1p_any(t_9);
+                        const vec_any t_16 = (w1_3 * t_10) / t_15;
+                        const vec_any t_18 = t_16 + shift_17;
+                        const vec_any t_19 = max_nan_any(splat_any((float)0), t_18);
+                        const vec_any t_22 = (w1_21 * t_10) / t_15;
+                        const vec_any t_24 = t_22 + shift_23;
+                        const vec_any t_27 = (w1_26 * t_10) / t_15;
+                        const vec_any t_29 = t_27 + shift_28;
+                        const vec_any t_32 = (w1_31 * t_10) / t_15;
+                        const vec_any t_34 = t_32 + shift_33;
+                        const vec_any score_new36 = exp2_any((((((score_0 + t_1) + ((w2_2 * t_19) * 1.442695f)) +
+                            ((w2_20 * max_nan_any(splat_any((float)0), t_24)) * 1.442695f)) + ((w2_25 *
+                            max_nan_any(splat_any((float)0), t_29)) * 1.442695f)) + ((w2_30 *
+                            max_nan_any(splat_any((float)0), t_34)) * 1.442695f)) - saved_0_tile_35);
+                        store_any(score + j * 64 + i, score_new36);
+                        const vec_any score_2_37 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new39 = score_2_37 + row_0_tile_38;
+                        store_any(score_2 + j * 64 + i, score_2_new39);
+                        store_any(weight_3 + j * 64 + i, score_2_new39 * (score_new36 * 0.125f));
+                        store_any(weight_4 + j * 64 + i, score_2_new39 * score_new36);
+                        store_any(weight_5 + j * 64 + i, score_2_new39 * (score_new36 * t_19));
+                        const mask_any t_40 = (float)0 < t_18;
+                        store_any(weight_6 + j * 64 + i, score_2_new39 * (score_new36 * (w2_2 * pick_any(t_40,
+                            t_10 / t_15, splat_any(0.0f)))));
+                        const vec_any t_43 = (t_41 * (t_42 - (float)j)) / (1.0f + t_9);
+                        const mask_any t_46 = (float)0 < t_24;
+                        const mask_any t_47 = (float)0 < t_29;
+                        const mask_any t_48 = (float)0 < t_34;
+                        store_any(weight_7 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_any(t_40,
+                            ((w1_3 * t_43) - (t_16 * t_45)) / t_15, splat_any(0.0f))) + (w2_20 * pick_any(t_46,
+                            ((w1_21 * t_43) - (t_22 * t_45)) / t_15, splat_any(0.0f)))) + (w2_25 * pick_any(t_47,
+                            ((w1_26 * t_43) - (t_27 * t_45)) / t_15, splat_any(0.0f)))) + (w2_30 * pick_any(t_48,
+                            ((w1_31 * t_43) - (t_32 * t_45)) / t_15, splat_any(0.0f))))));
+                        store_any(weight_8 + j * 64 + i, score_2_new39 * (score_new36 * ((((w2_2 * pick_any(t_40,
+                            (-(t_16 * t_50)) / t_15, splat_any(0.0f))) + (w2_20 * pick_any(t_46,
+                            (-(t_22 * t_50)) / t_15, splat_any(0.0f)))) + (w2_25 * pick_any(t_47,
+                            (-(t_27 * t_50)) / t_15, splat_any(0.0f)))) + (w2_30 * pick_any(t_48,
+                            (-(t_32 * t_50)) / t_15, splat_any(0.0f))))));
+                    }
+                }
+                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
+                    partial_14) {
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                       1.0f))) / log1p(abs(c) * max(ab ... */
+                    const float w2_53 = w2[0];
+                    const float w1_54 = w1[0];
+                    const float t_55 = fabsf(c[0]);
+                    const int64_t t_56 = n_k - n_q;
+                    const float t_60 = fabsf(threshold[0]);
+                    const float shift_62 = shift[0];
+                    const float w1_63 = w1[1];
+                    const float shift_64 = shift[1];
+                    const float w2_66 = w2[1];
+                    const float w1_69 = w1[2];
+                    const float shift_70 = shift[2];
+                    const float w2_72 = w2[2];
+                    const float w1_74 = w1[3];
+                    const float shift_75 = shift[3];
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_57 = (i0 + i + lane_any) + t_56;
+                        const vec_any t_58 = __builtin_convertvector(t_57 - j0, vec_any);
+                        const vec_any t_61 = log1p_any(t_55 * max_nan_any(splat_any(t_60), __builtin_convertvector(t_57,
+                            vec_any)));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_2_51 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_52 = load_any(score + j * 64 + i);
+                            const vec_any t_59 = log1p_any(t_55 * ((t_58 - (float)j) * 1.0f));
+                            store_any(weight_9 + j * 64 + i, score_2_51 * (score_52 * (w2_53 * pick_any((float)0 <
+                                (((w1_54 * t_59) / t_61) + shift_62), splat_any(1.0f), splat_any(0.0f)))));
+                            const vec_any t_65 = ((w1_63 * t_59) / t_61) + shift_64;
+                            store_any(weight_10 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
+                                t_65)));
+                            const mask_any t_67 = (float)0 < t_65;
+                            const vec_any t_68 = t_59 / t_61;
+                            store_any(weight_11 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_any(t_67, t_68,
+                                splat_any(0.0f)))));
+                            store_any(weight_12 + j * 64 + i, score_2_51 * (score_52 * (w2_66 * pick_any(t_67,
+                                splat_any(1.0f), splat_any(0.0f)))));
+                            const vec_any t_71 = ((w1_69 * t_59) / t_61) + shift_70;
+                            store_any(weight_13 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
+                                t_71)));
+                            const mask_any t_73 = (float)0 < t_71;
+                            store_any(weight_14 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_any(t_73, t_68,
+                                splat_any(0.0f)))));
+                            store_any(weight_15 + j * 64 + i, score_2_51 * (score_52 * (w2_72 * pick_any(t_73,
+                                splat_any(1.0f), splat_any(0.0f)))));
+                            store_any(weight_16 + j * 64 + i, score_2_51 * (score_52 * max_nan_any(splat_any((float)0),
+                                ((w1_74 * t_59) / t_61) + shift_75)));
+                        }
+                    }
+                }
+                if (partial_5 || partial_11) {
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
+                       1.0f))) / log1p(abs(c) * max(a ... */
+                    const float w2_78 = w2[3];
+                    const float w1_79 = w1[3];
+                    const float t_80 = fabsf(c[0]);
+                    const int64_t t_81 = n_k - n_q;
+                    const float t_85 = fabsf(threshold[0]);
+                    const float shift_87 = shift[3];
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_82 = (i0 + i + lane_any) + t_81;
+                        const vec_any t_83 = __builtin_convertvector(t_82 - j0, vec_any);
+                        const vec_any t_86 = log1p_any(t_80 * max_nan_any(splat_any(t_85), __builtin_convertvector(t_82,
+                            vec_any)));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_2_76 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_77 = load_any(score + j * 64 + i);
+                            const vec_any t_84 = log1p_any(t_80 * ((t_83 - (float)j) * 1.0f));
+                            const mask_any t_88 = (float)0 < (((w1_79 * t_84) / t_86) + shift_87);
+                            store_any(weight_17 + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_any(t_88,
+                                t_84 / t_86, splat_any(0.0f)))));
+                            store_any(score + j * 64 + i, score_2_76 * (score_77 * (w2_78 * pick_any(t_88,
+                                splat_any(1.0f), splat_any(0.0f)))));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (dq) {
+                        /* weight_3 = select(j <= (i + (n_k - n_q)), weight_3, 0.0f) */
+                        const int64_t t_89 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_90 = (i0 + i + lane_any) + t_89;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_90,
+                                    mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dq) {
+                    /* sum[d][i] += sum over j of k * weight_3 */
+                    if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(k + b * k_batch + j0 * k_row, k_row,
+                        j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                        dot7_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                            sum_compensation);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_any in_region[16] = {0};
+                            if (finite_any(k + b * k_batch + j0 * k_row + j * k_row, 1, 64, 1)) continue;
+                            const int64_t t_91 = n_k - n_q;
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_91),
+                                    mask_any);
+                            }
+                            add_seen_any(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                                in_region, i1 - i0);
+                        }
+                    } else
+                        dot8_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                            sum_compensation);
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_0) {
+                        /* weight_4 = select(j <= (i + (n_k - n_q)), weight_4, 0.0f) */
+                        const int64_t t_92 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_93 = (i0 + i + lane_any) + t_92;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_93,
+                                    mask_any), load_any(weight_4 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_0) {
+                    /* row_sum += weight_4 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_in[vector] += load_any(weight_4 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_1) {
+                        /* weight_16 = select(j <= (i + (n_k - n_q)), weight_16, 0.0f) */
+                        const int64_t t_94 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_95 = (i0 + i + lane_any) + t_94;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_16 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_95,
+                                    mask_any), load_any(weight_16 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_1) {
+                    /* row_sum_2 += weight_16 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_2_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_2_in[vector] += load_any(weight_16 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_2) {
+                        /* weight_13 = select(j <= (i + (n_k - n_q)), weight_13, 0.0f) */
+                        const int64_t t_96 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_97 = (i0 + i + lane_any) + t_96;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_13 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_97,
+                                    mask_any), load_any(weight_13 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_2) {
+                    /* row_sum_3 += weight_13 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_3_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_3_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_3_in[vector] += load_any(weight_13 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_3 + i, row_sum_3_compensation + i, row_sum_3_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_3) {
+                        /* weight_10 = select(j <= (i + (n_k - n_q)), weight_10, 0.0f) */
+                        const int64_t t_98 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_99 = (i0 + i + lane_any) + t_98;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_10 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_99,
+                                    mask_any), load_any(weight_10 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_3) {
+                    /* row_sum_4 += weight_10 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_4_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_4_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_4_in[vector] += load_any(weight_10 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_4 + i, row_sum_4_compensation + i, row_sum_4_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_4) {
+                        /* weight_5 = select(j <= (i + (n_k - n_q)), weight_5, 0.0f) */
+                        const int64_t t_100 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_101 = (i0 + i + lane_any) + t_100;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_5 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_101,
+                                    mask_any), load_any(weight_5 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_4) {
+                    /* row_sum_5 += weight_5 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_5_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_5_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_5_in[vector] += load_any(weight_5 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_5 + i, row_sum_5_compensation + i, row_sum_5_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_5) {
+                        /* weight_17 = select(j <= (i + (n_k - n_q)), weight_17, 0.0f) */
+                        const int64_t t_102 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_103 = (i0 + i + lane_any) + t_102;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_17 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_103,
+                                    mask_any), load_any(weight_17 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_5) {
+                    /* row_sum_6 += weight_17 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_6_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_6_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_6_in[vector] += load_any(weight_17 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_6 + i, row_sum_6_compensation + i, row_sum_6_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_6) {
+                        /* weight_14 = select(j <= (i + (n_k - n_q)), weight_14, 0.0f) */
+                        const int64_t t_104 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_105 = (i0 + i + lane_any) + t_104;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_14 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_105,
+                                    mask_any), load_any(weight_14 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_6) {
+                    /* row_sum_7 += weight_14 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_7_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_7_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_7_in[vector] += load_any(weight_14 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_7 + i, row_sum_7_compensation + i, row_sum_7_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_7) {
+                        /* weight_11 = select(j <= (i + (n_k - n_q)), weight_11, 0.0f) */
+                        const int64_t t_106 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_107 = (i0 + i + lane_any) + t_106;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_11 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_107,
+                                    mask_any), load_any(weight_11 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_7) {
+                    /* row_sum_8 += weight_11 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_8_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_8_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_8_in[vector] += load_any(weight_11 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_8 + i, row_sum_8_compensation + i, row_sum_8_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_8) {
+                        /* weight_6 = select(j <= (i + (n_k - n_q)), weight_6, 0.0f) */
+                        const int64_t t_108 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_109 = (i0 + i + lane_any) + t_108;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_6 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_109,
+                                    mask_any), load_any(weight_6 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_8) {
+                    /* row_sum_9 += weight_6 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_9_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_9_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_9_in[vector] += load_any(weight_6 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_9 + i, row_sum_9_compensation + i, row_sum_9_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_9) {
+                        /* weight_7 = select(j <= (i + (n_k - n_q)), weight_7, 0.0f) */
+                        const int64_t t_110 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_111 = (i0 + i + lane_any) + t_110;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_7 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_111,
+                                    mask_any), load_any(weight_7 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_9) {
+                    /* row_sum_10 += weight_7 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_10_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_10_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_10_in[vector] += load_any(weight_7 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_10 + i, row_sum_10_compensation + i, row_sum_10_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_10) {
+                        /* weight_8 = select(j <= (i + (n_k - n_q)), weight_8, 0.0f) */
+                        const int64_t t_112 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_113 = (i0 + i + lane_any) + t_112;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_8 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_113,
+                                    mask_any), load_any(weight_8 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_10) {
+                    /* row_sum_11 += weight_8 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_11_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_11_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_11_in[vector] += load_any(weight_8 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_11 + i, row_sum_11_compensation + i, row_sum_11_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_11) {
+                        /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                        const int64_t t_114 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_115 = (i0 + i + lane_any) + t_114;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_115,
+                                    mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_11) {
+                    /* row_sum_12 += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_12_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_12_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_12_in[vector] += load_any(score + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_12 + i, row_sum_12_compensation + i, row_sum_12_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_12) {
+                        /* weight_15 = select(j <= (i + (n_k - n_q)), weight_15, 0.0f) */
+                        const int64_t t_116 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_117 = (i0 + i + lane_any) + t_116;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_15 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_117,
+                                    mask_any), load_any(weight_15 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_12) {
+                    /* row_sum_13 += weight_15 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_13_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_13_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_13_in[vector] += load_any(weight_15 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_13 + i, row_sum_13_compensation + i, row_sum_13_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_13) {
+                        /* weight_12 = select(j <= (i + (n_k - n_q)), weight_12, 0.0f) */
+                        const int64_t t_118 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_119 = (i0 + i + lane_any) + t_118;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_12 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_119,
+                                    mask_any), load_any(weight_12 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_13) {
+                    /* row_sum_14 += weight_12 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_14_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_14_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_14_in[vector] += load_any(weight_12 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_14 + i, row_sum_14_compensation + i, row_sum_14_in[vector], splat_any(1));
+                        }
+                    }
+                }
+                if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                    if (partial_14) {
+                        /* weight_9 = select(j <= (i + (n_k - n_q)), weight_9, 0.0f) */
+                        const int64_t t_120 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_121 = (i0 + i + lane_any) + t_120;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight_9 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_121,
+                                    mask_any), load_any(weight_9 + j * 64 + i), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (partial_14) {
+                    /* row_sum_15 += weight_9 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_15_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_15_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_15_in[vector] += load_any(weight_9 + j * 64 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum_15 + i, row_sum_15_compensation + i, row_sum_15_in[vector], splat_any(1));
+                        }
+                    }
+                }
+            }
+            if (dq) {
+                /* sum = sum */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                        }
+                    }
+                }
+            }
+            if (partial_0) {
+                /* unit_sum += row_sum */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_122 = load_any(row_sum + i);
+                        const vec_any term = row_sum_122;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
+                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
+                    unit_sum[one] = sum_then;
+                }
+            }
+            if (partial_1) {
+                /* unit_sum_2 += row_sum_2 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_2_123 = load_any(row_sum_2 + i);
+                        const vec_any term = row_sum_2_123;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_2_compensation[one] + total, sum_then = unit_sum_2[one] + more;
+                    unit_sum_2_compensation[one] = more - (sum_then - unit_sum_2[one]);
+                    unit_sum_2[one] = sum_then;
+                }
+            }
+            if (partial_2) {
+                /* unit_sum_3 += row_sum_3 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_3_124 = load_any(row_sum_3 + i);
+                        const vec_any term = row_sum_3_124;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_3_compensation[one] + total, sum_then = unit_sum_3[one] + more;
+                    unit_sum_3_compensation[one] = more - (sum_then - unit_sum_3[one]);
+                    unit_sum_3[one] = sum_then;
+                }
+            }
+            if (partial_3) {
+                /* unit_sum_4 += row_sum_4 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_4_125 = load_any(row_sum_4 + i);
+                        const vec_any term = row_sum_4_125;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_4_compensation[one] + total, sum_then = unit_sum_4[one] + more;
+                    unit_sum_4_compensation[one] = more - (sum_then - unit_sum_4[one]);
+                    unit_sum_4[one] = sum_then;
+                }
+            }
+            if (partial_4) {
+                /* unit_sum_5 += row_sum_5 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_5_126 = load_any(row_sum_5 + i);
+                        const vec_any term = row_sum_5_126;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_5_compensation[one] + total, sum_then = unit_sum_5[one] + more;
+                    unit_sum_5_compensation[one] = more - (sum_then - unit_sum_5[one]);
+                    unit_sum_5[one] = sum_then;
+                }
+            }
+            if (partial_5) {
+                /* unit_sum_6 += row_sum_6 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_6_127 = load_any(row_sum_6 + i);
+                        const vec_any term = row_sum_6_127;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_6_compensation[one] + total, sum_then = unit_sum_6[one] + more;
+                    unit_sum_6_compensation[one] = more - (sum_then - unit_sum_6[one]);
+                    unit_sum_6[one] = sum_then;
+                }
+            }
+            if (partial_6) {
+                /* unit_sum_7 += row_sum_7 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_7_128 = load_any(row_sum_7 + i);
+                        const vec_any term = row_sum_7_128;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_7_compensation[one] + total, sum_then = unit_sum_7[one] + more;
+                    unit_sum_7_compensation[one] = more - (sum_then - unit_sum_7[one]);
+                    unit_sum_7[one] = sum_then;
+                }
+            }
+            if (partial_7) {
+                /* unit_sum_8 += row_sum_8 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_8_129 = load_any(row_sum_8 + i);
+                        const vec_any term = row_sum_8_129;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_8_compensation[one] + total, sum_then = unit_sum_8[one] + more;
+                    unit_sum_8_compensation[one] = more - (sum_then - unit_sum_8[one]);
+                    unit_sum_8[one] = sum_then;
+                }
+            }
+            if (partial_8) {
+                /* unit_sum_9 += row_sum_9 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_9_130 = load_any(row_sum_9 + i);
+                        const vec_any term = row_sum_9_130;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_9_compensation[one] + total, sum_then = unit_sum_9[one] + more;
+                    unit_sum_9_compensation[one] = more - (sum_then - unit_sum_9[one]);
+                    unit_sum_9[one] = sum_then;
+                }
+            }
+            if (partial_9) {
+                /* unit_sum_10 += row_sum_10 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_10_131 = load_any(row_sum_10 + i);
+                        const vec_any term = row_sum_10_131;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_10_compensation[one] + total, sum_then = unit_sum_10[one] + more;
+                    unit_sum_10_compensation[one] = more - (sum_then - unit_sum_10[one]);
+                    unit_sum_10[one] = sum_then;
+                }
+            }
+            if (partial_10) {
+                /* unit_sum_11 += row_sum_11 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_11_132 = load_any(row_sum_11 + i);
+                        const vec_any term = row_sum_11_132;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_11_compensation[one] + total, sum_then = unit_sum_11[one] + more;
+                    unit_sum_11_compensation[one] = more - (sum_then - unit_sum_11[one]);
+                    unit_sum_11[one] = sum_then;
+                }
+            }
+            if (partial_11) {
+                /* unit_sum_12 += row_sum_12 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_12_133 = load_any(row_sum_12 + i);
+                        const vec_any term = row_sum_12_133;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_12_compensation[one] + total, sum_then = unit_sum_12[one] + more;
+                    unit_sum_12_compensation[one] = more - (sum_then - unit_sum_12[one]);
+                    unit_sum_12[one] = sum_then;
+                }
+            }
+            if (partial_12) {
+                /* unit_sum_13 += row_sum_13 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_13_134 = load_any(row_sum_13 + i);
+                        const vec_any term = row_sum_13_134;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_13_compensation[one] + total, sum_then = unit_sum_13[one] + more;
+                    unit_sum_13_compensation[one] = more - (sum_then - unit_sum_13[one]);
+                    unit_sum_13[one] = sum_then;
+                }
+            }
+            if (partial_13) {
+                /* unit_sum_14 += row_sum_14 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_14_135 = load_any(row_sum_14 + i);
+                        const vec_any term = row_sum_14_135;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_14_compensation[one] + total, sum_then = unit_sum_14[one] + more;
+                    unit_sum_14_compensation[one] = more - (sum_then - unit_sum_14[one]);
+                    unit_sum_14[one] = sum_then;
+                }
+            }
+            if (partial_14) {
+                /* unit_sum_15 += row_sum_15 */
+                for (int64_t one = 0; one < 1; one++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_sum_15_136 = load_any(row_sum_15 + i);
+                        const vec_any term = row_sum_15_136;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    const float more = unit_sum_15_compensation[one] + total, sum_then = unit_sum_15[one] + more;
+                    unit_sum_15_compensation[one] = more - (sum_then - unit_sum_15[one]);
+                    unit_sum_15[one] = sum_then;
+                }
+            }
+            if (dq) {
+                /* dq = sum, transposed back */
+                transpose_any(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t one = 0; one < 1; one++)
+            partial_0[one] = unit_sum[one];
+    }
+    if (partial_1) {
+        /* partial_1 = unit_sum_2 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_1[one] = unit_sum_2[one];
+    }
+    if (partial_2) {
+        /* partial_2 = unit_sum_3 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_2[one] = unit_sum_3[one];
+    }
+    if (partial_3) {
+        /* partial_3 = unit_sum_4 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_3[one] = unit_sum_4[one];
+    }
+    if (partial_4) {
+        /* partial_4 = unit_sum_5 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_4[one] = unit_sum_5[one];
+    }
+    if (partial_5) {
+        /* partial_5 = unit_sum_6 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_5[one] = unit_sum_6[one];
+    }
+    if (partial_6) {
+        /* partial_6 = unit_sum_7 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_6[one] = unit_sum_7[one];
+    }
+    if (partial_7) {
+        /* partial_7 = unit_sum_8 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_7[one] = unit_sum_8[one];
+    }
+    if (partial_8) {
+        /* partial_8 = unit_sum_9 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_8[one] = unit_sum_9[one];
+    }
+    if (partial_9) {
+        /* partial_9 = unit_sum_10 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_9[one] = unit_sum_10[one];
+    }
+    if (partial_10) {
+        /* partial_10 = unit_sum_11 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_10[one] = unit_sum_11[one];
+    }
+    if (partial_11) {
+        /* partial_11 = unit_sum_12 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_11[one] = unit_sum_12[one];
+    }
+    if (partial_12) {
+        /* partial_12 = unit_sum_13 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_12[one] = unit_sum_13[one];
+    }
+    if (partial_13) {
+        /* partial_13 = unit_sum_14 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_13[one] = unit_sum_14[one];
+    }
+    if (partial_14) {
+        /* partial_14 = unit_sum_15 */
+        for (int64_t one = 0; one < 1; one++)
+            partial_14[one] = unit_sum_15[one];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const offset = call->params->offset + g * members;
+    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const w1 = call->params->w1;
+    const float *const c = call->params->c;
+    const float *const threshold = call->params->threshold;
+    const float *const shift = call->params->shift;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
+    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
+    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
+    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
+    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    if (dk) {
+        /* v_tile = v, with zeros beyond the last row */
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum + e * 64 + j, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                }
+            }
+        }
+    }
+    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
+                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
+                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = max(0, j0 + n_q - n_k), i_end = n_q; i0 < i_end; i0 += 288) {
+            const int64_t i1 = min(i0 + 288, i_end);
+            /* score[i][j] = sum over d of q * k_tile */
+            dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+                dout + m * dout_head + i0 * dout_row, dout_row);
+            if (dk) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                    q + m * q_head + i0 * q_row, q_row);
+            }
+            /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
+            const float t_0 = offset[m] * 1.442695f;
+            const float w2_1 = w2[m * 4];
+            const float w1_2 = w1[0];
+            const float t_3 = fabsf(c[0]);
+            const int64_t t_4 = i0 + n_k - n_q;
+            const float t_7 = fabsf(threshold[0]);
+            const float shift_11 = shift[0];
+            const float w2_12 = w2[m * 4 + 1];
+            const float w1_13 = w1[1];
+            const float shift_14 = shift[1];
+            const float w2_15 = w2[m * 4 + 2];
+            const float w1_16 = w1[2];
+            const float shift_17 = shift[2];
+            const float w2_18 = w2[m * 4 + 3];
+            const float w1_19 = w1[3];
+            const float shift_20 = shift[3];
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_any), vec_any);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    const vec_any t_6 = log1p_any(t_3 * ((t_5 + (float)i) * 1.0f));
+                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                    const float t_9 = (float)t_8;
+                    const float t_10 = log1pf(t_3 * (t_7 > t_9 || t_7 != t_7 ? t_7 : t_9));
+                    store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_0) + ((w2_1 *
+                        max_nan_any(splat_any((float)0), ((w1_2 * t_6) / t_10) + shift_11)) * 1.442695f)) + ((w2_12 *
+                        max_nan_any(splat_any((float)0), ((w1_13 * t_6) / t_10) + shift_14)) * 1.442695f)) + ((w2_15 *
+                        max_nan_any(splat_any((float)0), ((w1_16 * t_6) / t_10) + shift_17)) * 1.442695f)) + ((w2_18 *
+                        max_nan_any(splat_any((float)0), ((w1_19 * t_6) / t_10) + shift_20)) * 1.442695f)) - (saved_0[m
+                        * saved_0_head + (i0 + i)])));
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const ints_any t_21 = j0 + j + lane_any;
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_21 <= ((i0 + i) + n_k - n_q),
+                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
+                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_any in_region[16] = {0};
+                        if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_22 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_22, mask_any);
+                        }
+                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 64, in_region, j1 - j0);
+                    }
+                } else
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                        sum_compensation);
+            }
+            if (dk) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_any(score + i * 64 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if (i0 < (j1 + n_q - n_k - 1)) { /* the tile is partly outside the mask */
+                if (dk) {
+                    /* score_2 = select(j <= (i + (n_k - n_q)), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const ints_any t_23 = j0 + j + lane_any;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_23 <= ((i0 + i) + n_k -
+                                n_q), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of q * score_2 */
+                if (__builtin_expect((i0 < (j1 + n_q - n_k - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
+                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        mask_any in_region[16] = {0};
+                        if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
+                        const int64_t t_24 = (i0 + i) + n_k - n_q;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_24, mask_any);
+                        }
+                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            in_region, j1 - j0);
+                    }
+                } else
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* sum_2 = sum_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                }
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                }
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        transpose_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        transpose_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+static void softmax_fire_totals1_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t m = task % members;
+    const int64_t g = task / members;
+    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_1 = call->partial_1 ? call->partial_1 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_2 = call->partial_2 ? call->partial_2 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_3 = call->partial_3 ? call->partial_3 + (g * members + m) * 16 * 1 : NULL;
+    const float *const partial_4 = call->partial_4 ? call->partial_4 + (g * members + m) * 16 * 1 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 4] */
+    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 4] */
+    float *const gradient_3 = (float *)(void *)(work + 0); /* [one: 4] */
+    float *const gradient_4 = (float *)(void *)(work + 128); /* [one: 4] */
+    float *const gradient_5 = (float *)(void *)(work + 192); /* [one: 4] */
+    float *const gradient_6 = (float *)(void *)(work + 256); /* [one: 4] */
+    float *const gradient_7 = (float *)(void *)(work + 320); /* [w2_2: 4] */
+    float *const doffset = call->doffset ? call->doffset + (g * members + m) * 1 : NULL;
+    float *const dw2 = call->dw2 ? call->dw2 + (g * members + m) * 4 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 4] */
+    float *const partial_1_tile = (float *)(void *)(work + 320); /* [unit16: 16, one: 4] */
+    float *const partial_2_tile = (float *)(void *)(work + 576); /* [unit16: 16, one: 4] */
+    float *const partial_3_tile = (float *)(void *)(work + 832); /* [unit16: 16, one: 4] */
+    float *const partial_4_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 4] */
+    if (doffset) {
+        /* partial_0_tile = partial_0, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_0_tile[unit16 * 4 + one] = partial_0[unit16 + one];
+    }
+    if (dw2) {
+        /* partial_1_tile = partial_1, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_1_tile[unit16 * 4 + one] = partial_1[unit16 + one];
+        /* partial_2_tile = partial_2, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_2_tile[unit16 * 4 + one] = partial_2[unit16 + one];
+        /* partial_3_tile = partial_3, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_3_tile[unit16 * 4 + one] = partial_3[unit16 + one];
+        /* partial_4_tile = partial_4, with zeros beyond the last row */
+        for (int64_t one = 0; one < 1; one++)
+            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                partial_4_tile[unit16 * 4 + one] = partial_4[unit16 + one];
+    }
+    if (doffset) {
+        /* gradient = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient + one, splat_any(0.0f));
+        }
+        /* gradient += partial_0_tile */
+        for (int64_t one = 0; one < 1; one += 4) {
+            vec_any gradient_in = (vec_any){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_in += load_any(partial_0_tile + unit16 * 4 + one);
+            }
+            store_any(gradient + one, load_any(gradient + one) + gradient_in);
+        }
+        /* gradient_2 = gradient */
+        const float gradient_0 = gradient[0];
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_2 + one, splat_any(gradient_0));
+        }
+    }
+    if (dw2) {
+        /* gradient_3 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_3 + one, splat_any(0.0f));
+        }
+        /* gradient_3 += partial_1_tile */
+        for (int64_t one = 0; one < 1; one += 4) {
+            vec_any gradient_3_in = (vec_any){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_3_in += load_any(partial_1_tile + unit16 * 4 + one);
+            }
+            store_any(gradient_3 + one, load_any(gradient_3 + one) + gradient_3_in);
+        }
+        /* gradient_4 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_4 + one, splat_any(0.0f));
+        }
+        /* gradient_4 += partial_2_tile */
+        for (int64_t one = 0; one < 1; one += 4) {
+            vec_any gradient_4_in = (vec_any){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_4_in += load_any(partial_2_tile + unit16 * 4 + one);
+            }
+            store_any(gradient_4 + one, load_any(gradient_4 + one) + gradient_4_in);
+        }
+        /* gradient_5 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_5 + one, splat_any(0.0f));
+        }
+        /* gradient_5 += partial_3_tile */
+        for (int64_t one = 0; one < 1; one += 4) {
+            vec_any gradient_5_in = (vec_any){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_5_in += load_any(partial_3_tile + unit16 * 4 + one);
+            }
+            store_any(gradient_5 + one, load_any(gradient_5 + one) + gradient_5_in);
+        }
+        /* gradient_6 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_6 + one, splat_any(0.0f));
+        }
+        /* gradient_6 += partial_4_tile */
+        for (int64_t one = 0; one < 1; one += 4) {
+            vec_any gradient_6_in = (vec_any){0};
+            for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                gradient_6_in += load_any(partial_4_tile + unit16 * 4 + one);
+            }
+            store_any(gradient_6 + one, load_any(gradient_6 + one) + gradient_6_in);
+        }
+        /* gradient_7 = ((select(w2_2 == 0, gradient_6, 0.0f) + select(w2_2 == 1, gradient_5, 0.0f)) + select(w2_2 == 2,
+           gradient_4, 0.0f)) ... */
+        const float gradient_6_2 = gradient_6[0];
+        const float gradient_5_3 = gradient_5[0];
+        const float gradient_4_4 = gradient_4[0];
+        const float gradient_3_5 = gradient_3[0];
+        for (int64_t w2_2 = 0; w2_2 < 4; w2_2 += 4) {
+            const ints_any t_1 = w2_2 + lane_any;
+            store_any(gradient_7 + w2_2, ((pick_any(__builtin_convertvector(t_1 == 0, mask_any),
+                splat_any(gradient_6_2), splat_any(0.0f)) + pick_any(__builtin_convertvector(t_1 == 1, mask_any),
+                splat_any(gradient_5_3), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_1 == 2, mask_any),
+                splat_any(gradient_4_4), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_1 == 3, mask_any),
+                splat_any(gradient_3_5), splat_any(0.0f)));
+        }
+    }
+    if (doffset) {
+        /* doffset = gradient_2 */
+        for (int64_t one = 0; one < 1; one++)
+            doffset[one] = gradient_2[one];
+    }
+    if (dw2) {
+        /* dw2 = gradient_7 */
+        for (int64_t w2_2 = 0; w2_2 < 4; w2_2++)
+            dw2[w2_2] = gradient_7[w2_2];
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is the
+   workspace of this thread. */
+static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    (void)task;
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const float *const partial_5 = call->partial_5 ? call->partial_5 : NULL;
+    const float *const partial_6 = call->partial_6 ? call->partial_6 : NULL;
+    const float *const partial_7 = call->partial_7 ? call->partial_7 : NULL;
+    const float *const partial_8 = call->partial_8 ? call->partial_8 : NULL;
+    const float *const partial_9 = call->partial_9 ? call->partial_9 : NULL;
+    const float *const partial_10 = call->partial_10 ? call->partial_10 : NULL;
+    const float *const partial_11 = call->partial_11 ? call->partial_11 : NULL;
+    const float *const partial_12 = call->partial_12 ? call->partial_12 : NULL;
+    const float *const partial_13 = call->partial_13 ? call->partial_13 : NULL;
+    const float *const partial_14 = call->partial_14 ? call->partial_14 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: 4] */
+    float *const gradient_compensation = (float *)(void *)(work + 64); /* [one: 4] */
+    float *const gradient_2 = (float *)(void *)(work + 128); /* [one: 4] */
+    float *const gradient_2_compensation = (float *)(void *)(work + 192); /* [one: 4] */
+    float *const gradient_3 = (float *)(void *)(work + 256); /* [one: 4] */
+    float *const gradient_3_compensation = (float *)(void *)(work + 320); /* [one: 4] */
+    float *const gradient_4 = (float *)(void *)(work + 384); /* [one: 4] */
+    float *const gradient_4_compensation = (float *)(void *)(work + 448); /* [one: 4] */
+    float *const gradient_5 = (float *)(void *)(work + 64); /* [w1_1: 4] */
+    float *const gradient_6 = (float *)(void *)(work + 512); /* [one: 4] */
+    float *const gradient_6_compensation = (float *)(void *)(work + 576); /* [one: 4] */
+    float *const gradient_7 = (float *)(void *)(work + 0); /* [one: 4] */
+    float *const gradient_8 = (float *)(void *)(work + 640); /* [one: 4] */
+    float *const gradient_8_compensation = (float *)(void *)(work + 704); /* [one: 4] */
+    float *const gradient_9 = (float *)(void *)(work + 128); /* [one: 4] */
+    float *const gradient_10 = (float *)(void *)(work + 768); /* [one: 4] */
+    float *const gradient_10_compensation = (float *)(void *)(work + 832); /* [one: 4] */
+    float *const gradient_11 = (float *)(void *)(work + 896); /* [one: 4] */
+    float *const gradient_11_compensation = (float *)(void *)(work + 960); /* [one: 4] */
+    float *const gradient_12 = (float *)(void *)(work + 1024); /* [one: 4] */
+    float *const gradient_12_compensation = (float *)(void *)(work + 1088); /* [one: 4] */
+    float *const gradient_13 = (float *)(void *)(work + 1152); /* [one: 4] */
+    float *const gradient_13_compensation = (float *)(void *)(work + 1216); /* [one: 4] */
+    float *const gradient_14 = (float *)(void *)(work + 192); /* [shift_1: 4] */
+    float *const dw1 = call->dw1 ? call->dw1 : NULL;
+    float *const dc = call->dc ? call->dc : NULL;
+    float *const dthreshold = call->dthreshold ? call->dthreshold : NULL;
+    float *const dshift = call->dshift ? call->dshift : NULL;
+    float *const partial_5_tile = (float *)(void *)(work + 1280); /* [unit16: 16, one: 4] */
+    float *const partial_6_tile = (float *)(void *)(work + 1536); /* [unit16: 16, one: 4] */
+    float *const partial_7_tile = (float *)(void *)(work + 1792); /* [unit16: 16, one: 4] */
+    float *const partial_8_tile = (float *)(void *)(work + 2048); /* [unit16: 16, one: 4] */
+    float *const partial_9_tile = (float *)(void *)(work + 2304); /* [unit16: 16, one: 4] */
+    float *const partial_10_tile = (float *)(void *)(work + 2560); /* [unit16: 16, one: 4] */
+    float *const partial_11_tile = (float *)(void *)(work + 2816); /* [unit16: 16, one: 4] */
+    float *const partial_12_tile = (float *)(void *)(work + 3072); /* [unit16: 16, one: 4] */
+    float *const partial_13_tile = (float *)(void *)(work + 3328); /* [unit16: 16, one: 4] */
+    float *const partial_14_tile = (float *)(void *)(work + 3584); /* [unit16: 16, one: 4] */
+    if (dw1) {
+        /* gradient = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient + one, splat_any(0.0f));
+        }
+        /* gradient_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_compensation + one, splat_any(0.0f));
+        }
+        /* gradient_2 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_2 + one, splat_any(0.0f));
+        }
+        /* gradient_2_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_2_compensation + one, splat_any(0.0f));
+        }
+        /* gradient_3 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_3 + one, splat_any(0.0f));
+        }
+        /* gradient_3_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_3_compensation + one, splat_any(0.0f));
+        }
+        /* gradient_4 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_4 + one, splat_any(0.0f));
+        }
+        /* gradient_4_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_4_compensation + one, splat_any(0.0f));
+        }
+    }
+    if (dc) {
+        /* gradient_6 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_6 + one, splat_any(0.0f));
+        }
+        /* gradient_6_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_6_compensation + one, splat_any(0.0f));
+        }
+    }
+    if (dthreshold) {
+        /* gradient_8 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_8 + one, splat_any(0.0f));
+        }
+        /* gradient_8_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_8_compensation + one, splat_any(0.0f));
+        }
+    }
+    if (dshift) {
+        /* gradient_10 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_10 + one, splat_any(0.0f));
+        }
+        /* gradient_10_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_10_compensation + one, splat_any(0.0f));
+        }
+        /* gradient_11 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_11 + one, splat_any(0.0f));
+        }
+        /* gradient_11_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_11_compensation + one, splat_any(0.0f));
+        }
+        /* gradient_12 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_12 + one, splat_any(0.0f));
+        }
+        /* gradient_12_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_12_compensation + one, splat_any(0.0f));
+        }
+        /* gradient_13 = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_13 + one, splat_any(0.0f));
+        }
+        /* gradient_13_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_13_compensation + one, splat_any(0.0f));
+        }
+    }
+    for (int64_t g = 0; g < kv_heads; g++) {
+        for (int64_t m = 0; m < members; m++) {
+            if (dw1) {
+                /* partial_5_tile = partial_5, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_5_tile[unit16 * 4 + one] = partial_5[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_6_tile = partial_6, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_6_tile[unit16 * 4 + one] = partial_6[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_7_tile = partial_7, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_7_tile[unit16 * 4 + one] = partial_7[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_8_tile = partial_8, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_8_tile[unit16 * 4 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dc) {
+                /* partial_9_tile = partial_9, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_9_tile[unit16 * 4 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dthreshold) {
+                /* partial_10_tile = partial_10, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_10_tile[unit16 * 4 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dshift) {
+                /* partial_11_tile = partial_11, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_11_tile[unit16 * 4 + one] = partial_11[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_12_tile = partial_12, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_12_tile[unit16 * 4 + one] = partial_12[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_13_tile = partial_13, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_13_tile[unit16 * 4 + one] = partial_13[g * (members * 16) + m * 16 + unit16 + one];
+                /* partial_14_tile = partial_14, with zeros beyond the last row */
+                for (int64_t one = 0; one < 1; one++)
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                        partial_14_tile[unit16 * 4 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
+            }
+            if (dw1) {
+                /* gradient += partial_5_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_in += load_any(partial_5_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient + one, gradient_compensation + one, gradient_in, splat_any(1));
+                }
+                /* gradient_2 += partial_6_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_2_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_2_in += load_any(partial_6_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_2 + one, gradient_2_compensation + one, gradient_2_in, splat_any(1));
+                }
+                /* gradient_3 += partial_7_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_3_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_3_in += load_any(partial_7_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_3 + one, gradient_3_compensation + one, gradient_3_in, splat_any(1));
+                }
+                /* gradient_4 += partial_8_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_4_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_4_in += load_any(partial_8_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_4 + one, gradient_4_compensation + one, gradient_4_in, splat_any(1));
+                }
+            }
+            if (dc) {
+                /* gradient_6 += partial_9_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_6_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_6_in += load_any(partial_9_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_6 + one, gradient_6_compensation + one, gradient_6_in, splat_any(1));
+                }
+            }
+            if (dthreshold) {
+                /* gradient_8 += partial_10_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_8_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_8_in += load_any(partial_10_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_8 + one, gradient_8_compensation + one, gradient_8_in, splat_any(1));
+                }
+            }
+            if (dshift) {
+                /* gradient_10 += partial_11_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_10_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_10_in += load_any(partial_11_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_10 + one, gradient_10_compensation + one, gradient_10_in, splat_any(1));
+                }
+                /* gradient_11 += partial_12_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_11_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_11_in += load_any(partial_12_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_11 + one, gradient_11_compensation + one, gradient_11_in, splat_any(1));
+                }
+                /* gradient_12 += partial_13_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_12_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_12_in += load_any(partial_13_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_12 + one, gradient_12_compensation + one, gradient_12_in, splat_any(1));
+                }
+                /* gradient_13 += partial_14_tile */
+                for (int64_t one = 0; one < 1; one += 4) {
+                    vec_any gradient_13_in = (vec_any){0};
+                    for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+                        gradient_13_in += load_any(partial_14_tile + unit16 * 4 + one);
+                    }
+                    add_any(gradient_13 + one, gradient_13_compensation + one, gradient_13_in, splat_any(1));
+                }
+            }
+        }
+    }
+    if (dw1) {
+        /* gradient_5 = ((select(w1_1 == 0, gradient_4, 0.0f) + select(w1_1 == 1, gradient_3, 0.0f)) + select(w1_1 == 2,
+           gradient_2, 0.0f)) ... */
+        const float gradient_4_1 = gradient_4[0];
+        const float gradient_3_2 = gradient_3[0];
+        const float gradient_2_3 = gradient_2[0];
+        const float gradient_15 = gradient[0];
+        for (int64_t w1_1 = 0; w1_1 < 4; w1_1 += 4) {
+            const ints_any t_0 = w1_1 + lane_any;
+            store_any(gradient_5 + w1_1, ((pick_any(__builtin_convertvector(t_0 == 0, mask_any),
+                splat_any(gradient_4_1), splat_any(0.0f)) + pick_any(__builtin_convertvector(t_0 == 1, mask_any),
+                splat_any(gradient_3_2), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_0 == 2, mask_any),
+                splat_any(gradient_2_3), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_0 == 3, mask_any),
+                splat_any(gradient_15), splat_any(0.0f)));
+        }
+    }
+    if (dc) {
+        /* gradient_7 = gradient_6 */
+        const float gradient_6_16 = gradient_6[0];
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_7 + one, splat_any(gradient_6_16));
+        }
+    }
+    if (dthreshold) {
+        /* gradient_9 = gradient_8 */
+        const float gradient_8_17 = gradient_8[0];
+        for (int64_t one = 0; one < 1; one += 4) {
+            store_any(gradient_9 + one, splat_any(gradient_8_17));
+        }
+    }
+    if (dshift) {
+        /* gradient_14 = ((select(shift_1 == 0, gradient_13, 0.0f) + select(shift_1 == 1, gradient_12,
+           0.0f)) + select(shift_1 == 2, gradie ... */
+        const float gradient_13_19 = gradient_13[0];
+        const float gradient_12_20 = gradient_12[0];
+        const float gradient_11_21 = gradient_11[0];
+        const float gradient_10_22 = gradient_10[0];
+        for (int64_t shift_1 = 0; shift_1 < 4; shift_1 += 4) {
+            const ints_any t_18 = shift_1 + lane_any;
+            store_any(gradient_14 + shift_1, ((pick_any(__builtin_convertvector(t_18 == 0, mask_any),
+                splat_any(gradient_13_19), splat_any(0.0f)) + pick_any(__builtin_convertvector(t_18 == 1, mask_any),
+                splat_any(gradient_12_20), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_18 == 2, mask_any),
+                splat_any(gradient_11_21), splat_any(0.0f))) + pick_any(__builtin_convertvector(t_18 == 3, mask_any),
+                splat_any(gradient_10_22), splat_any(0.0f)));
+        }
+    }
+    if (dw1) {
+        /* dw1 = gradient_5 */
+        for (int64_t w1_1 = 0; w1_1 < 4; w1_1++)
+            dw1[w1_1] = gradient_5[w1_1];
+    }
+    if (dc) {
+        /* dc = gradient_7 */
+        for (int64_t one = 0; one < 1; one++)
+            dc[one] = gradient_7[one];
+    }
+    if (dthreshold) {
+        /* dthreshold = gradient_9 */
+        for (int64_t one = 0; one < 1; one++)
+            dthreshold[one] = gradient_9[one];
+    }
+    if (dshift) {
+        /* dshift = gradient_14 */
+        for (int64_t shift_1 = 0; shift_1 < 4; shift_1++)
+            dshift[shift_1] = gradient_14[shift_1];
+    }
+}
+
+/* ==== which version this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
+    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
+                                                                query head; or OF_QUERIES */
+    int saves;   /* forward stores for each query the values that backward needs */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
+    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
+    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+};
+
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   From MANY_KEYS keys on, the result is always 1: reading keys from memory then takes most of the time. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys; if it
+   is small, the version has keys in the lanes. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_fire_few_v4, .tile = 0,
+            .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_fire_rows_v4, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+    }
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_fire_few_v3, .tile = 0,
+            .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_fire_rows_v3, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+    }
+#endif
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_fire_few_any, .tile = 0,
+        .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_fire_rows_any, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+}
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS, which selects queries in the lanes, if
+   there are more than 16 queries, or if the call must save values for backward. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+/* Returns the number of threads for which a workspace has room: at least one per processor. OpenMP's default number of
+   threads may change after the workspace is allocated, or differ in another thread of the caller. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+/* Returns the number of threads of a call. It exceeds the number of processors only if the workspace has room. */
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->segments = 0;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
+}
+
+size_t softmax_fire_params_size(void)
+{
+    return 0;
+}
+
+int softmax_fire_params_init(struct softmax_fire_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct softmax_fire_params){0};
+    return 0;
+}
+
+/* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+size_t softmax_fire_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows || v->head;
+}
+
+/* A call that is running, as all its threads see it. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* the first `alone` tasks run on one thread each; all threads together run each later one */
+    int threads;          /* the number of threads that was requested; OpenMP may start fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* bytes of the workspace for each thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
+};
+
+/* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls on(w) in all threads of the call at the same time. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+}
+
+/* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
+   the time for waking a thread. The fixed cost of a head is about 2^15 multiply-adds. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
+    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    if (this->units)
+        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
+            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
+    work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+static size_t row_bytes(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
+}
+
+static size_t saved_bytes(const struct attn_problem *p)
+{
+    return bytes_times(row_bytes(p), 1);
+}
+
+size_t softmax_fire_saved(const struct attn_problem *problem)
+{
+    const size_t bytes = problem ? saved_bytes(problem) : 0;
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_saved(struct call *call, unsigned char *saved)
+{
+    call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
+}
+
+int softmax_fire_forward(const struct attn_problem *problem, const struct softmax_fire_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->offset || !params->w2 || !params->w1 || !params->c || !params->threshold || !params->shift)
+        return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t saved = saved_bytes(problem);
+    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+}
+
+/* ==== the gradients ==== */
+/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
+   Each later part computes some of the gradients. */
+INLINE int wanted_0(const struct call *call) { return call->dq || call->partial_0 || call->partial_1 || call->partial_2
+    || call->partial_3 || call->partial_4 || call->partial_5 || call->partial_6 || call->partial_7 || call->partial_8 ||
+    call->partial_9 || call->partial_10 || call->partial_11 || call->partial_12 || call->partial_13 || call->partial_14;
+    }
+INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
+INLINE int wanted_2(const struct call *call) { return call->doffset || call->dw2; }
+INLINE int wanted_3(const struct call *call) { return call->dw1 || call->dc || call->dthreshold || call->dshift; }
+
+static struct version part_version(int part, int64_t n_k)
+{
+    (void)n_k; /* not used if every target has one version of each part */
+    switch (part) {
+    case 0:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_fire_saved_v4, .tile = 64, .own = 91136, .of_pair = 128};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_fire_saved_v3, .tile = 64, .own = 91136, .of_pair = 128};
+#endif
+    return (struct version){.rows = softmax_fire_saved_any, .tile = 64, .own = 91136, .of_pair = 128};
+    case 1:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_fire_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_fire_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+#endif
+    return (struct version){.rows = softmax_fire_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    case 2:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 702336, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 702336, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2};
+#endif
+    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 702336, .of_pair = 128,
+        .wanted = wanted_0, .units = 16, .unit_heads = 2};
+    case 3:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_fire_dk_dv_v4, .tile = 64, .own = 245760, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_fire_dk_dv_v3, .tile = 64, .own = 245760, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+#endif
+    return (struct version){.rows = softmax_fire_dk_dv_any, .tile = 64, .own = 245760, .of_pair = 128,
+        .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+    case 4:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_fire_totals1_v4, .tile = -1, .own = 5184, .of_pair = 128,
+            .wanted = wanted_2, .units = 1, .unit_heads = 2};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_fire_totals1_v3, .tile = -1, .own = 2624, .of_pair = 128,
+            .wanted = wanted_2, .units = 1, .unit_heads = 2};
+#endif
+    return (struct version){.rows = softmax_fire_totals1_any, .tile = -1, .own = 1344, .of_pair = 128,
+        .wanted = wanted_2, .units = 1, .unit_heads = 2};
+    default:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_fire_totals2_v4, .tile = 0, .own = 11520, .of_pair = 128,
+            .wanted = wanted_3, .units = 1, .unit_heads = 0};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_fire_totals2_v3, .tile = 0, .own = 6400, .of_pair = 128,
+            .wanted = wanted_3, .units = 1, .unit_heads = 0};
+#endif
+    return (struct version){.rows = softmax_fire_totals2_any, .tile = 0, .own = 3840, .of_pair = 128,
+        .wanted = wanted_3, .units = 1, .unit_heads = 0};
+    }
+}
+
+/* The numbers of keys at which a part may change to another version. */
+static const int64_t part_from[] = {
+    0
+};
+
+/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+static size_t part_bytes_a_thread(int64_t n_k)
+{
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
+        for (int part = 0; part < 6 && (k == 0 || part_from[k] <= n_k); part++) {
+            const struct version v = part_version(part, part_from[k]);
+            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+        }
+    return bytes;
+}
+
+/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
+   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+static size_t set_totals(struct call *call, const struct softmax_fire_gradients *to, unsigned char *const left)
+{
+    const struct attn_problem *const p = &call->p;
+    size_t at = 0, most = 0;
+    if (to) {
+        call->doffset = to->offset;
+        call->dw2 = to->w2;
+        call->dw1 = to->w1;
+        call->dc = to->c;
+        call->dthreshold = to->threshold;
+        call->dshift = to->shift;
+    }
+    if (call->doffset) call->partial_0 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dw2) call->partial_1 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dw2) call->partial_2 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dw2) call->partial_3 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dw2) call->partial_4 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dw1) call->partial_5 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dw1) call->partial_6 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dw1) call->partial_7 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dw1) call->partial_8 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dc) call->partial_9 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dthreshold) call->partial_10 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dshift) call->partial_11 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dshift) call->partial_12 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dshift) call->partial_13 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (call->dshift) call->partial_14 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
+    if (at > most) most = at;
+    at = 0;
+    if (at > most) most = at;
+
+    (void)p;
+    (void)left;
+    return most;
+}
+
+/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
+   room for the saved values if forward has not saved them. */
+static size_t shared_bytes(const struct attn_problem *problem)
+{
+    size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    struct call none = {.p = *problem};
+    bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
+    return bytes;
+}
+
+size_t softmax_fire_backward_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
+        bytes = bytes_plus(shared_bytes(problem), of_threads);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_row_sums(struct call *call, unsigned char *rows)
+{
+    call->row_0 = (float *)(void *)(rows + 0 * row_bytes(&call->p));
+}
+
+static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
+{
+    const struct version this = part_version(part, call->p.n_k);
+    if (this.wanted && !this.wanted(call)) return 0;
+    return run(call, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+int softmax_fire_backward(const struct attn_problem *problem, const struct softmax_fire_params *params, const float *q,
+    const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv,
+    struct softmax_fire_gradients *gradients, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
+        .dv = dv};
+    int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
+        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
+        return ATTN_EPOINTER;
+    if (!params || !params->offset || !params->w2 || !params->w1 || !params->c || !params->threshold || !params->shift)
+        return ATTN_EPARAM;
+    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    for (int part = 0; part < 6; part++) {
+        const struct version v = part_version(part, call.p.n_k);
+        if (!runs(&v)) return ATTN_EMACHINE;
+    }
+    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
+        given = problem->workspace_bytes;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
+    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(call.p.n_k, MANY_ROWS, 0).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_row_sums(&call, rows);
+    unsigned char *next = rows + 1 * row_bytes(problem);
+    next += set_totals(&call, gradients, next);
+    (void)next;
+    if (!error && !kept) error = run_part(0, &call, threads, work);
+    if (!error) error = run_part(1, &call, threads, work);
+    if (!error) error = run_part(2, &call, threads, work);
+    if (!error) error = run_part(3, &call, threads, work);
+    if (!error) error = run_part(4, &call, threads, work);
+    if (!error) error = run_part(5, &call, threads, work);
+    return error;
+}
+
+static const struct attn_param param[] = {
+    {"offset", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_fire_params, offset), 0},
+    {"w2", ATTN_F32, 2, {ATTN_HEADS, 4}, offsetof(struct softmax_fire_params, w2), 0},
+    {"w1", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, w1), 0},
+    {"c", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, c), 0},
+    {"threshold", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, threshold), 0},
+    {"shift", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, shift), 0},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return softmax_fire_params_init((struct softmax_fire_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return softmax_fire_forward(problem, (const struct softmax_fire_params *)params, (const float *)q, (const float *)k,
+        (const float *)v, (float *)out, workspace);
+}
+
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
+    void *workspace)
+{
+    return softmax_fire_backward(problem, (const struct softmax_fire_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk,
+        (float *)dv,
+        (struct softmax_fire_gradients *)gradients, workspace);
+}
+
+const struct attn_kernel softmax_fire_kernel = {
+    .name = "softmax_fire", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 6, .param = param, .params_bytes = sizeof(struct softmax_fire_params),
+    .params_size = softmax_fire_params_size, .params_init = params_init_any, .workspace = softmax_fire_workspace,
+    .forward = forward_any,
+    .saved = softmax_fire_saved, .backward_workspace = softmax_fire_backward_workspace, .backward = backward_any,
+};
+#endif /* a compiler of this language */
