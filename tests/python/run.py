@@ -156,7 +156,7 @@ def main():
     os.makedirs(BUILD, exist_ok=True)
     for name, packages, files, more in (
             ('numpy', (), ('numpy',), (numpy_is_all_it_needs, it_is_for_every_python)),
-            ('frameworks', FRAMEWORKS, ('torch', 'replace', 'jax', 'readme', 'train'), (types_are_strict, types_refuse_what_is_wrong))):
+            ('frameworks', FRAMEWORKS, ('torch', 'replace', 'transformers', 'jax', 'readme', 'train'), (types_are_strict, types_refuse_what_is_wrong))):
         try:
             python, settings = environment(name, *packages)
         except (Impossible, Skip) as why:
@@ -170,7 +170,7 @@ def main():
                 # imported modules are compiled by Python at that moment
                 run([python, '-m', 'pip', 'install', '--quiet', '--no-compile', *PYTORCH], 'pip', env=settings)
         except Impossible as why:
-            say('skip', 'torch, replace, readme, train, types', str(why))
+            say('skip', 'torch, replace, transformers, readme, train, types', str(why))
             files, more = ('jax',), ()
         for function in more if not only else ():
             try:

@@ -5,7 +5,7 @@
     out = attend(q, k, v, seed=1)      # arrays of NumPy, PyTorch or JAX; PyTorch and JAX can differentiate the call
     out = attnc.attention(q, k, v, weight="(1 + s) * (1 + s)", mask="j <= i && i - j < 256")
 
-attnc.torch needs PyTorch, and attnc.jax needs JAX. Compiling a kernel needs a C compiler: clang, gcc, or the command
+attnc.torch needs PyTorch, attnc.transformers also transformers, and attnc.jax needs JAX. Compiling a kernel needs a C compiler: clang, gcc, or the command
 in $ATTNC_CC.
 """
 from __future__ import annotations
@@ -24,6 +24,6 @@ __all__ = ["CompilerError", "Kernel", "Outputs", "Parameter", "Saved", "SpecErro
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("torch", "jax"):
+    if name in ("torch", "jax", "transformers"):
         return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -467,12 +467,14 @@ def kernel(spec: Spec, set: Mapping[str, Any] | None = None) -> Kernel:
     return _of_source(Source.of(spec, set))
 
 
-def compile_all(specs: Iterable[Spec | tuple[Spec, Mapping[str, Any]]], *, gradients: bool = False) -> list[Kernel]:
+def compile_all(specs: Iterable[Spec | Source | tuple[Spec, Mapping[str, Any]]], *,
+                gradients: bool = False) -> list[Kernel]:
     """Compiles kernels ahead of time, in parallel.
 
     specs: specs as attnc.kernel() takes them, or pairs (spec, set)
     gradients: also compile the gradients"""
-    sources = [Source.of(*one) if isinstance(one, tuple) else Source.of(one) for one in specs]
+    sources = [one if isinstance(one, Source) else Source.of(*one) if isinstance(one, tuple) else Source.of(one)
+               for one in specs]
 
     def make(source: Source) -> Kernel:
         made = _of_source(source)

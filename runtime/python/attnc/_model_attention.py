@@ -1,0 +1,221 @@
+"""The attention of models of transformers: the specs that serve them, and the function that calls their kernels."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+import warnings
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+import torch
+from torch import Tensor
+
+from ._compiler import Source
+from ._model_mask import FAR, Mask
+from .torch import _WORDS, _call_text, _constant, _constant_size, _is_eager, _kernel_of
+
+_SUBSCRIPTS = {"B": "b", "H": "h", "Nq": "row", "Nk": "j"}
+_Axes = Tuple[str, ...]
+
+
+class Traits(NamedTuple):
+    """The differences between the specs of models. Scale, cap, window and padding are arguments of a call, so that one
+    kernel serves many models.
+
+    extra: the axes of an array that is added to the logit; seen: the axes of a given mask; None: there is none"""
+
+    cap: bool = False
+    sink: bool = False
+    extra: Optional[_Axes] = None
+    ids: bool = False
+    kept: bool = False
+    seen: Optional[_Axes] = None
+    dropout: float = 0.0
+
+
+def spec_of(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> Dict[str, Any]:
+    """The spec of a kernel for these traits."""
+    arrays: Dict[str, Any] = {"scale": {"shape": []}}
+    for name in "left", "right":
+        arrays[name] = {"shape": [], "type": "int"}
+    for name in "at", "since", "until":
+        arrays[name] = {"shape": ["B"], "type": "int"}
+    logit = "s * scale"
+    mask = "row + at[b] - j < left && j - row - at[b] <= right && since[b] <= j && j < until[b]"
+
+    def element(name: str, axes: _Axes, **more: Any) -> str:
+        arrays[name] = {"shape": list(axes), **more}
+        return name + "".join(f"[{_SUBSCRIPTS[axis]}]" for axis in axes)
+    if traits.cap:
+        logit = f"{element('cap', ())} * tanh({logit} / cap)"
+    if traits.extra is not None:
+        logit += " + " + element("extra", traits.extra)
+    if traits.ids:
+        mask += f" && ids[b][row + at[b]] == {element('ids', ('B', 'Nk'), type='int')}"
+    if traits.kept:
+        mask += " && " + element("kept", ("B", "Nk"), type="bool")
+    if traits.seen is not None:
+        mask += " && " + element("seen", traits.seen, type="bool")
+    made: Dict[str, Any] = {"similarity": {"softmax": {"scale": 1, "modify": logit}}, "mask": {"expr": mask},
+                            "shape": {"head_dim": head_dim, "value_dim": value_dim}, "dtype": dtype, "arrays": arrays}
+    if traits.sink:
+        made["normalize"] = {"sink": element("sink", ("H",))}
+    if traits.dropout:
+        made["dropout"] = traits.dropout
+    return made
+
+
+@functools.lru_cache(maxsize=None)
+def _known_text(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> str:
+    source = Source.of(spec_of(traits, head_dim, value_dim, dtype))
+    return json.dumps([source.operand, source.text, *source.settings])
+
+
+def _text(traits: Tuple[Any, ...], head_dim: int, value_dim: int, dtype: str) -> str:
+    """The text that names a kernel (torch.py)."""
+    return _known_text(Traits(*traits), head_dim, value_dim, dtype)
+
+
+def _names(text: str) -> Tuple[str, ...]:
+    return tuple(p.name for p in _kernel_of(text).parameters)
+
+
+_constant(_text)
+_constant(_names)
+
+# ---- kernels compiled ahead
+
+_wanted: Optional[Set[Tuple[str, bool]]] = None  # not None while calls are only noted, not computed
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[Set[Tuple[str, bool]]]:
+    """A context in which attention computes nothing. Yields the set of the kernels that calls would use, as pairs: its
+    text, and whether it needs gradients."""
+    global _wanted
+    made: Set[Tuple[str, bool]] = set()
+    _wanted = made
+    try:
+        yield made
+    finally:
+        _wanted = None
+
+
+# ---- calls
+
+
+def _repeated(a: Tensor, heads: int) -> Tensor:
+    return a if a.shape[1] == heads else a.repeat_interleave(heads // a.shape[1], dim=1)
+
+
+def plainly(query: Tensor, key: Tensor, value: Tensor, mask: Mask, scale: float, cap: Optional[float],
+            sink: Optional[Tensor], extra: Optional[Tensor], dropout: float) -> Tuple[Tensor, Tensor]:
+    """Attention by PyTorch's functions, and the weights."""
+    key, value = _repeated(key, query.shape[1]), _repeated(value, query.shape[1])
+    logits = torch.matmul(query, key.transpose(2, 3)).float() * scale
+    if cap is not None:
+        logits = cap * torch.tanh(logits / cap)
+    if extra is not None:
+        logits = logits + extra
+    logits = logits.masked_fill(~mask.tensor().to(logits.device), torch.finfo(logits.dtype).min)
+    if sink is not None:
+        of_rows = sink.to(logits.dtype).view(1, -1, 1, 1).expand(*logits.shape[:3], 1)
+        logits = torch.cat([logits, of_rows], dim=-1)
+    weights = logits.softmax(-1)[..., :key.shape[2]].to(query.dtype)
+    weights = torch.nn.functional.dropout(weights, dropout, training=dropout > 0)
+    return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
+
+
+_said: Set[str] = set()
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _say(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def _reason(query: Tensor, output_attentions: Any) -> str:
+    """Why no kernel can compute this call; "" if one can."""
+    if output_attentions:
+        return "kernels do not return the attention weights that output_attentions=True asks for"
+    if query.device.type != "cpu":
+        return f"the model is on another device ({query.device}), and kernels run on the CPU"
+    if query.dtype not in _WORDS:
+        return f"there are no kernels for {query.dtype}"
+    return ""
+
+
+def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
+             window: Optional[int]) -> Tuple[Mask, Optional[Tensor]]:
+    """The mask of a call, and the part of it that is added to logits."""
+    n_q, n_k = query.shape[2], key.shape[2]
+    if isinstance(given, Mask):
+        if given.n_q != n_q or given.n_k != n_k:
+            raise ValueError(f"the mask was made for {given.n_q} queries and {given.n_k} keys, but the call has {n_q} "
+                             f"queries and {n_k} keys")
+        return given, None
+    if given is None:
+        causal = is_causal and n_q > 1
+        left, right = (window or FAR, 0) if causal else (FAR, FAR)
+        return Mask(query.shape[0], n_q, n_k, n_k - n_q, left, right), None
+    given = given[..., :n_k]
+    if given.dtype != torch.bool:  # added to logits; -inf would make rows without keys NaN
+        return Mask(query.shape[0], n_q, n_k), given.float().clamp(min=-1e30)
+    given = given.expand(given.shape[0], given.shape[1], n_q, n_k)
+    return Mask(query.shape[0], n_q, n_k, seen=given[:, 0] if given.shape[1] == 1 else given), None
+
+
+def _compact(a: Tensor, names: List[str], sizes: Tuple[int, ...]) -> Tuple[Tensor, _Axes]:
+    """The array without the axes along which it is repeated, and the names of its axes."""
+    axes = tuple(name for name, size, whole in zip(names, a.shape, sizes) if size > 1 or whole == 1 and name != "B")
+    kept = [n for n, name in enumerate(names) if name in axes]
+    return a.reshape([a.shape[n] for n in kept]).contiguous(), axes
+
+
+def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, dropout: float = 0.0,
+              scaling: Optional[float] = None, is_causal: Optional[bool] = None, softcap: Optional[float] = None,
+              s_aux: Optional[Tensor] = None, position_bias: Optional[Tensor] = None,
+              sliding_window: Optional[int] = None, output_attentions: Any = False,
+              **_: Any) -> Tuple[Tensor, Optional[Tensor]]:
+    """The function of AttentionInterface. Returns [batch, positions, heads, size]."""
+    if torch.is_autocast_enabled("cpu") and query.device.type == "cpu":
+        narrow = torch.get_autocast_dtype("cpu")
+        query, key, value = query.to(narrow), key.to(narrow), value.to(narrow)
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    mask, extra = _mask_of(attention_mask, query, key, causal, sliding_window)
+    if position_bias is not None:
+        extra = position_bias.float() if extra is None else position_bias.float() + extra
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    reason = _reason(query, output_attentions)
+    if reason:
+        _say(f"attnc: {type(module).__name__} computes its attention by PyTorch: {reason}")
+        return plainly(query, key, value, mask, scale, softcap, s_aux, extra, dropout)
+    numbers: Dict[str, Any] = dict(mask.numbers(query.shape[0]), scale=scale)
+    axes: Optional[_Axes] = None
+    if softcap is not None:
+        numbers["cap"] = softcap
+    if s_aux is not None:
+        numbers["sink"] = s_aux.float().contiguous()
+    if extra is not None:
+        sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
+        extra = extra[..., :key.shape[2]].expand(*extra.shape[:2], *sizes[2:])
+        numbers["extra"], axes = _compact(extra, ["B", "H", "Nq", "Nk"], sizes)
+    seen = None if mask.seen is None else ("B", "Nq", "Nk") if mask.seen.dim() == 3 else ("B", "H", "Nq", "Nk")
+    traits = Traits(softcap is not None, s_aux is not None, axes, mask.ids is not None, mask.kept is not None, seen,
+                    dropout)
+    text = _text(tuple(traits), _constant_size(query.shape[3]), _constant_size(value.shape[3]), _WORDS[query.dtype])
+    return _call(text, query, key, value, numbers, dropout > 0), None
+
+
+def _call(text: str, query: Tensor, key: Tensor, value: Tensor, numbers: Dict[str, Any], drops: bool) -> Tensor:
+    """Calls the kernel, and returns its result with heads after positions."""
+    query, key, value = (a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value))
+    if _wanted is not None:
+        _wanted.add((text, query.requires_grad or key.requires_grad or value.requires_grad))
+        return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
+    seed = int(torch.randint(1, 2**63 - 1, (), device="cpu")) if drops else None
+    given = [numbers[name] for name in _names(text)]
+    return _call_text(text, query, key, value, given, seed).transpose(1, 2).contiguous()

@@ -1,0 +1,45 @@
+"""attn_implementation="attnc" for models of transformers, kernels compiled ahead, and a cache.
+
+    import attnc.transformers
+    model = AutoModelForCausalLM.from_pretrained(…, attn_implementation="attnc")
+"""
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any, List, Optional
+
+import torch
+
+from ._compiler import Source
+from ._kernel import Kernel, compile_all
+from ._model_attention import attention, noting
+from ._model_mask import Mask, mask
+
+__all__ = ["Mask", "prepare"]
+
+importlib.import_module("transformers.modeling_utils").AttentionInterface.register("attnc", attention)
+importlib.import_module("transformers.masking_utils").AttentionMaskInterface.register("attnc", mask)
+
+
+def prepare(model: Any, *, gradients: Optional[bool] = None, **inputs: Any) -> List[Kernel]:
+    """Compiles the kernels of a model ahead of time, in parallel. Otherwise the first call that needs a kernel compiles it.
+
+    gradients: also compile the gradients; default: if the model is in training mode
+    inputs: small inputs of the model's forward(); default: those of transformers for text (model.dummy_inputs)
+
+    Runs the model's forward() once, without attention, to see which kernels it uses. Returns them."""
+    given = inputs or model.dummy_inputs
+    wants = model.training if gradients is None else gradients
+    with noting() as found, torch.set_grad_enabled(wants):
+        model(**given)
+    made: List[Kernel] = []
+    for needs in False, True:
+        texts = sorted(text for text, differentiable in found if differentiable == needs)
+        made += compile_all(map(_source, texts), gradients=needs)
+    return made
+
+
+def _source(name: str) -> Source:
+    operand, text, *settings = json.loads(name)
+    return Source(operand, text, tuple(settings))
