@@ -3768,7 +3768,7 @@ struct sequence { /* the members are positions */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
 };
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
-enum { ROW_ARRAYS = 1 };
+enum { ROW_ARRAYS = 1, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
 /* Addresses inside a state. */
 struct places {
     struct state_header *header;
@@ -3778,21 +3778,25 @@ struct places {
 };
 
 /* The bytes of one row of each array. */
-static const int64_t row_bytes_of[ROW_ARRAYS] = {576 * (int64_t)sizeof(float)};
+static const int64_t row_bytes_of[GIVEN] = {576 * (int64_t)sizeof(float)};
 
 /* Returns the number of heads that have their own rows in an array; 1: all heads share the rows. */
 static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
-    const int64_t of_array[ROW_ARRAYS] = {kv_heads};
+    const int64_t of_array[GIVEN] = {kv_heads};
     (void)heads;
     (void)kv_heads;
     return of_array[array];
 }
 
+/* Returns the number of rows that an array has before row 0: one with prefix sums,
+   from which the next ones continue. */
+INLINE int64_t rows_before(int array) { return array >= SUMS; }
+
 /* The address of row 0 of each array, and the strides of the array in bytes. */
 struct rows {
-    unsigned char *at[ROW_ARRAYS];
-    struct attn_strides strides[ROW_ARRAYS];
+    unsigned char *at[GIVEN];
+    struct attn_strides strides[GIVEN];
 };
 
 static struct attn_strides in_bytes(struct attn_strides s, size_t element)
@@ -3820,11 +3824,11 @@ static void set_rows(struct call *call, const struct rows *rows)
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
-    struct rows made;
+    struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t row = row_bytes_of[a], head = h->rows * row,
+        const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
             sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
-        made.at[a] = at->rows[a] + b * sequence;
+        made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
     return made;
@@ -3874,7 +3878,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
-        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), header->rows));
+        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
     header->bytes = bytes / 64 * 64;
@@ -3893,7 +3897,8 @@ static struct places places_in(void *state, const struct state_header *header, c
     (void)this;
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * h->rows * row_bytes_of[a], 64);
+        const int64_t rows = rows_before(a) + h->rows;
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -4009,9 +4014,11 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++)
-            memcpy(t.at[a] + g * t.strides[a].head, f.at[a] + g * f.strides[a].head,
-                (size_t)((s.length - s.first) * row_bytes_of[a]));
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+            const int64_t before = rows_before(a) * row_bytes_of[a];
+            memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
+                (size_t)((s.length - s.first) * row_bytes_of[a] + before));
+        }
 }
 
 int softmax_mla_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
@@ -4058,8 +4065,9 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
         const struct attn_strides *const s = &rows->strides[a];
         for (int64_t x = 0; x < sequences; x++)
             for (int64_t g = 0; g < s->batch; g += s->head) {
-                unsigned char *const first = rows->at[a] + x * s->batch + g + 0 * s->row;
-                memmove(first, first + from * s->row, (size_t)((n - 0) * s->row));
+                const int64_t begin = 0 ? 0 : -rows_before(a);
+                unsigned char *const first = rows->at[a] + x * s->batch + g + begin * s->row;
+                memmove(first, first + from * s->row, (size_t)((n - begin) * s->row));
             }
     }
 }
@@ -4076,19 +4084,28 @@ int softmax_mla_state_fold(const struct attn_problem *problem, void *left, const
 
 /* ==== appending tokens ==== */
 
-size_t softmax_mla_extend_workspace(const struct attn_problem *problem)
+/* Returns the workspace of a thread, in bytes, of a call that extends a state. */
+static size_t bytes_of_extending(void)
 {
-    if (!problem) return 0;
-    return max_bytes_a_thread(INT64_MAX) * threads_served(problem);
+    size_t bytes = max_bytes_a_thread(INT64_MAX);
+    return bytes;
 }
 
 /* Returns `rows` moved so that row `first` becomes row 0. `first` may be negative: rows before the array are never
    read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
-    for (int a = 0; a < ROW_ARRAYS; a++)
+    for (int a = 0; a < GIVEN; a++)
         rows.at[a] = (unsigned char *)((uintptr_t)rows.at[a] + (uintptr_t)first * (uintptr_t)rows.strides[a].row);
     return rows;
+}
+
+
+size_t softmax_mla_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t bytes = bytes_times(bytes_of_extending(), (int64_t)threads_served(problem));
+    return bytes;
 }
 
 /* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
@@ -4100,7 +4117,8 @@ static int extend_some(struct call call, const struct version *extends, const st
     struct rows given = {{(unsigned char *)(uintptr_t)call.k}, {in_bytes(call.p.k, sizeof *call.k)}};
     const struct rows kept = rows_in(at, b);
     struct sequence s = at->sequence[b];
-    for (int a = 0; a < ROW_ARRAYS; a++) given.at[a] += b * given.strides[a].batch;
+    for (int a = 0; a < GIVEN; a++)
+        if (given.at[a]) given.at[a] += b * given.strides[a].batch;
     call.p.batch = count;
     const int asked = call.q != NULL;
     if (asked) {
@@ -4120,7 +4138,7 @@ static int extend_some(struct call call, const struct version *extends, const st
                 s.first = needed;
             }
             m = min(m, rows - (s.length - s.first));
-            for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
+            for (int a = 0; a < SUMS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
             const struct rows numbered = from_row(kept, -s.first);
             set_rows(&call, &numbered);
         }
@@ -4137,7 +4155,8 @@ static int extend_some(struct call call, const struct version *extends, const st
         if (in_place) { /* copy the rows that later tokens need to the state */
             s.first = first_needed(&s);
             const int64_t left = s.length - s.first;
-            for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, 0, &given, m - left, left, a, count);
+            for (int a = 0; a < ROW_ARRAYS; a++)
+                remember(&kept, -rows_before(a), &given, m - left - rows_before(a), left + rows_before(a), a, count);
         }
         for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
         given = from_row(given, m);
@@ -4165,9 +4184,9 @@ int softmax_mla_extend(const struct attn_problem *problem, const struct softmax_
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
-    const int64_t row_strides[ROW_ARRAYS] = {call.p.k.row};
+    const int64_t row_strides[GIVEN] = {call.p.k.row};
     int64_t widest = max(576, 512);
-    for (int a = 0; a < ROW_ARRAYS; a++) widest = max(widest, row_strides[a]);
+    for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
     const int64_t most = INT64_MAX / 8 / widest;
     for (int64_t b = 0; b < call.p.batch; b++) {
         const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
@@ -4180,8 +4199,9 @@ int softmax_mla_extend(const struct attn_problem *problem, const struct softmax_
     const int asked = call.q || call.out; /* neither: the call only stores keys and values */
     if ((asked && (!q || !out)) || !k || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    unsigned char *work = (unsigned char *)workspace;
+    const size_t bytes = bytes_of_extending();
     const size_t given = problem->workspace_bytes;
-    const size_t bytes = max_bytes_a_thread(INT64_MAX);
     const int threads = thread_count(problem, given, bytes);
     if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
     for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
@@ -4190,7 +4210,7 @@ int softmax_mla_extend(const struct attn_problem *problem, const struct softmax_
         while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
-        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, (unsigned char *)workspace);
+        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, work);
     }
     at.header->check = check_of(&at);
     return error;

@@ -288,6 +288,7 @@ struct kernel_array {
     enum dtype dtype;
     bool declared; /* under `arrays:` in the spec */
     bool compared; /* an integer for each key of a sequence, and a region compares integers of two positions */
+    bool of_terms; /* a parameter that the terms of prefix sums alone read */
     enum array_role role;
     bool learned;        /* a parameter that has a gradient */
     bool rows;           /* the array has a row of real numbers for each token, or for each token and head */

@@ -192,6 +192,18 @@ static bool compares_ids(const struct graph *g, const struct value *param)
     return false;
 }
 
+/* Whether the terms of prefix sums alone read the parameter, value number `param`. */
+static bool only_in_terms(const struct graph *g, int param)
+{
+    bool *const terms = arena_alloc(g->module->arena, (size_t)g->values * sizeof *terms), only = false;
+    struct prefix_sum found;
+    for (int v = 0; v < g->values; v++)
+        if (prefix_sum_of(g, v, &found)) only = terms[found.terms] = true;
+    for (int v = 0; v < g->values; v++)
+        for (int k = 0; k < g->value[v].operands; k++) only &= g->value[v].operand[k].of != param || terms[v];
+    return only;
+}
+
 /* Adds the arrays of prefix sums, if the graph has such sums. Parts of backward add the gradients. */
 static void add_prefix_sums(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
 {
@@ -241,6 +253,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                                               : real,
                                    .declared = is_declared(spec, value->name),
                                    .compared = compares_ids(source, value),
+                                   .of_terms = only_in_terms(source, v),
                                    .gradient_of = -1,
                                    .origin = value->origin,
                                    .initial = value->initial};

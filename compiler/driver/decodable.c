@@ -75,17 +75,21 @@ static void check_names(void *user, const char *key, const struct expression *e)
 static void check_elements(void *user, const char *key, const struct expression *e)
 {
     const struct checker *const x = user;
-    (void)key;
+    const bool at_positions = strcmp(key, "log") == 0 || strcmp(key, "rate") == 0;
     for (int k = 0; k < e->elements; k++) {
         const struct element *const element = &e->element[k];
         for (int n = 0; n < element->array->rank; n++) {
             const enum array_extent extent = element->array->axis[n].extent;
             const bool keys = extent == EXTENT_NK;
-            if (keys && (is_subscript(element, n, NAME_j) || is_subscript(element, n, NAME_i))) continue;
+            if (keys && (at_positions ? is_subscript(element, n, NAME_t)
+                                      : is_subscript(element, n, NAME_j) || is_subscript(element, n, NAME_i)))
+                continue;
             if (!keys && (extent != EXTENT_NQ || is_subscript(element, n, NAME_row))) continue;
             diagnostics_error(x->d, element->at,
-                              keys ? "decoding reads an axis Nk of '%s' at 'j' or 'i', not at another subscript"
-                                   : "decoding reads an axis Nq of '%s' at 'row', not at another subscript",
+                              keys && at_positions
+                                  ? "decoding reads an axis Nk of '%s' at 't', not at another subscript"
+                              : keys ? "decoding reads an axis Nk of '%s' at 'j' or 'i', not at another subscript"
+                                     : "decoding reads an axis Nq of '%s' at 'row', not at another subscript",
                               element->array->name);
             if (x->asked_at.line) diagnostics_note(x->d, x->asked_at, "'emit' asks for 'decode'");
         }
@@ -249,7 +253,6 @@ void unit_check_decay(const struct unit *p, struct diagnostics *d)
         diagnostics_note(d, (struct position){0, 0},
                          "'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query");
     }
-    if (spec->emit & EMIT_DECODE) diagnostics_error(d, spec->decay->at, "decoding with 'decay' is not compiled yet");
     struct shared shared = {spec->decay, d};
     if (spec->emit & EMIT_BACKWARD) spec_expressions(spec, check_shared, &shared);
 }

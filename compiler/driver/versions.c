@@ -451,7 +451,7 @@ static const struct compilation *longest(const struct unit *p, const struct targ
 static void make_fold(struct maker *x)
 {
     struct unit *const p = x->p;
-    p->folds = p->extends && p->read_back == 0;
+    p->folds = p->extends && p->read_back == 0 && !has_prefix_sums(p->graph);
     p->moves = true;
     for (int v = 0; v < p->graph->values; v++)
         p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot

@@ -236,7 +236,9 @@ static void set_prefix_sums(struct template_names *t, const struct emitted_file 
     const char *const wanted = emit_prefix_wanted(e, t->arena);
     template_set_number(t, "PREFIX_GRADIENTS", *wanted != 0);
     template_set(t, "PREFIX_WANTED", wanted);
-    template_set_number(t, "PREFIX_ROW", array_row_elements(&e->p->arrays->array[sums]));
+    const int64_t row = array_row_elements(&e->p->arrays->array[sums]);
+    template_set_number(t, "PREFIX_ROW", row);
+    template_set_number(t, "SUM_TOKENS", row > 1 ? 512 : 4096); /* limits the workspace of a call with a state */
 }
 
 static void set_backward(struct template_names *t, const struct emitted_file *e)
@@ -379,48 +381,92 @@ int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool fo
     return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
-/* Sets the names for the arrays whose rows a state stores: inputs and parameters with a row of reals for each key. The
-   rows of a PLACE_WITHIN array are the first elements of another array's rows, so the stored rows of that array have
-   them. If `prepared`, the state stores that array in another form, and so the PLACE_WITHIN array separately. */
+/* The text for the arrays with a row of reals for each new token of a call with a state. */
+struct rows_text {
+    struct arena *arena;
+    int count;
+    const char *bytes, *heads, *pointers, *strides, *row_strides;
+    const char *values; /* statements that set the arrays of a call */
+};
+
+/* Adds an array whose rows the caller gives. */
+static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
+{
+    const char *const comma = x->count ? ", " : "", *const type = emit_stored(a->dtype);
+    x->bytes = arena_printf(x->arena, "%s%s%lld * (int64_t)sizeof(%s)", x->bytes, comma,
+                            (long long)array_row_elements(a), type);
+    x->heads = arena_printf(x->arena, "%s%s%s", x->heads, comma,
+                            array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
+                            : array_has_size(a, ARRAY_SIZE_HEADS)  ? "heads"
+                                                                   : "1");
+    x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call.%s", x->pointers, comma, a->member);
+    x->strides = arena_printf(x->arena, "%s%sin_bytes(call.%s, sizeof *call.%s)", x->strides, comma, a->strides,
+                              a->member);
+    x->row_strides = arena_printf(x->arena, "%s%scall.%s.row", x->row_strides, comma, a->strides);
+    x->values = arena_printf(x->arena,
+                             "%s%s    call->%s = (const %s *)(const void *)rows->at[%d];\n"
+                             "    call->%s = in_elements(rows->strides[%d], sizeof *call->%s);",
+                             x->values, *x->values ? "\n" : "", a->member, type, x->count, a->strides, x->count,
+                             a->member);
+    if (!array_has_size(a, ARRAY_SIZE_KV_HEADS) && !array_has_size(a, ARRAY_SIZE_HEADS))
+        x->values = arena_printf(x->arena, "%s\n    call->%s.head = 0; /* all heads share the rows */", x->values,
+                                 a->strides);
+    x->count++;
+}
+
+/* Adds an array of prefix sums, which a call computes from the rows of the caller. */
+static void add_rows_of_sums(struct rows_text *x, const struct kernel_array *a)
+{
+    const long long row = (long long)array_row_elements(a);
+    x->bytes = arena_printf(x->arena, "%s, %lld * (int64_t)sizeof(%s)", x->bytes, row, emit_stored(a->dtype));
+    x->heads = arena_printf(x->arena, "%s, heads", x->heads);
+    x->pointers = arena_printf(x->arena, "%s, NULL", x->pointers);
+    x->strides = arena_printf(x->arena, "%s, {0, 0, 0}", x->strides);
+    x->row_strides = arena_printf(x->arena, "%s, %lld", x->row_strides, row);
+    x->count++;
+}
+
+static bool has_rows_of_keys(const struct kernel_array *a)
+{
+    return a->rows && a->role == ROLE_PER_KEY && a->access[ENTRY_FORWARD] == ACCESS_READ;
+}
+
+/* Sets the names for the arrays that have a row of reals for each new token. A state stores the first of them: inputs,
+   parameters and prefix sums, but not the parameters that only prefix sums are computed from. The rows of a
+   PLACE_WITHIN array are the first elements of another array's rows, so the stored rows of that array have them. If
+   `prepared`, the state stores that array in another form, and so the PLACE_WITHIN array separately. */
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared)
 {
-    const char *rows = "", *heads = "", *pointers = "", *strides = "", *values = "", *row_strides = "";
-    int count = 0;
+    struct rows_text x = {t->arena, 0, "", "", "", "", "", ""};
+    int sums = 0;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
-        if (!a->rows || a->role != ROLE_PER_KEY || a->access[ENTRY_FORWARD] != ACCESS_READ) continue;
-        if (a->place == PLACE_WITHIN && !prepared) { /* the rows that it is within precede it */
-            values = arena_printf(t->arena, "%s\n    call->%s = call->%s;\n    call->%s = call->p.%s;", values,
-                                  a->member, a->within, a->strides, a->within);
-            continue;
-        }
-        const char *const comma = count ? ", " : "", *const type = emit_stored(a->dtype);
-        rows = arena_printf(t->arena, "%s%s%lld * (int64_t)sizeof(%s)", rows, comma, (long long)array_row_elements(a),
-                            type);
-        heads = arena_printf(t->arena, "%s%s%s", heads, comma,
-                             array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
-                             : array_has_size(a, ARRAY_SIZE_HEADS)  ? "heads"
-                                                                    : "1");
-        pointers = arena_printf(t->arena, "%s%s(unsigned char *)(uintptr_t)call.%s", pointers, comma, a->member);
-        strides = arena_printf(t->arena, "%s%sin_bytes(call.%s, sizeof *call.%s)", strides, comma, a->strides,
-                               a->member);
-        row_strides = arena_printf(t->arena, "%s%scall.%s.row", row_strides, comma, a->strides);
-        values = arena_printf(t->arena,
-                              "%s%s    call->%s = (const %s *)(const void *)rows->at[%d];\n"
-                              "    call->%s = in_elements(rows->strides[%d], sizeof *call->%s);",
-                              values, count ? "\n" : "", a->member, type, count, a->strides, count, a->member);
-        if (!array_has_size(a, ARRAY_SIZE_KV_HEADS) && !array_has_size(a, ARRAY_SIZE_HEADS))
-            values = arena_printf(t->arena, "%s\n    call->%s.head = 0; /* all heads share the rows */", values,
-                                  a->strides);
-        count++;
+        if (!has_rows_of_keys(a) || a->of_terms) continue;
+        if (a->place == PLACE_WITHIN && !prepared) /* the rows that it is within precede it */
+            x.values = arena_printf(t->arena, "%s\n    call->%s = call->%s;\n    call->%s = call->p.%s;", x.values,
+                                    a->member, a->within, a->strides, a->within);
+        else
+            add_given_rows(&x, a);
     }
-    template_set_number(t, "KEPT_ARRAYS", count);
-    template_set(t, "KEPT_ROW_BYTES", rows);
-    template_set(t, "KEPT_HEADS", heads);
-    template_set(t, "KEPT_POINTERS", pointers);
-    template_set(t, "KEPT_STRIDES", strides);
-    template_set(t, "KEPT_ROW_STRIDES", row_strides);
-    template_set(t, "KEPT_VALUES", values);
+    for (int k = 0; k < arrays->count; k++) {
+        const enum prefix_array found = prefix_array_find(arrays->array[k].name);
+        if (found != PREFIX_OF_KEY && found != PREFIX_OF_KEY_LOW) continue;
+        add_rows_of_sums(&x, &arrays->array[k]);
+        sums++;
+    }
+    template_set_number(t, "KEPT_ARRAYS", x.count);
+    template_set_number(t, "SUM_ARRAYS", sums);
+    template_set(t, "KEPT_VALUES", x.values);
+    x.values = "";
+    for (int k = 0; k < arrays->count; k++)
+        if (has_rows_of_keys(&arrays->array[k]) && arrays->array[k].of_terms) add_given_rows(&x, &arrays->array[k]);
+    template_set_number(t, "GIVEN_ARRAYS", x.count);
+    template_set(t, "KEPT_ROW_BYTES", x.bytes);
+    template_set(t, "KEPT_HEADS", x.heads);
+    template_set(t, "KEPT_POINTERS", x.pointers);
+    template_set(t, "KEPT_STRIDES", x.strides);
+    template_set(t, "KEPT_ROW_STRIDES", x.row_strides);
+    template_set(t, "TERMS_VALUES", x.values);
 }
 
 /* Sets the statements that advance the pointers of parameters with a row for each query. Calls with a state advance

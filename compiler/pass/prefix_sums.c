@@ -1,7 +1,8 @@
 /* Takes prefix sums out of the program, because a loop over pairs of a query and a key must not compute them again. A
    kernel computes them once at the start of a call:
-   - A separate program, PROGRAM_PREFIX_TERMS, computes the terms. A function of the kernel adds them
-     (emit/embedded/entry.c).
+   - A separate program, PROGRAM_PREFIX_TERMS, computes the terms, one for each query of its call. The last query is at
+     the last key, so a call that continues a sequence computes the terms of the new positions alone. A function of the
+     kernel adds the terms (emit/embedded/entry.c).
    - All other programs read the sums from two arrays for queries and two for keys. The second array has what the first
      loses by rounding. So a difference of two sums is exact up to its own size, even after a million positions.
    - The parts of backward compute the gradients with respect to the arrays. A function of the kernel adds these from
@@ -11,11 +12,10 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* Replaces the axis `from` by the axis `to` in all values. */
-static void rename_axis(struct graph *g, int from, int to)
+/* Replaces the axis `from` by the axis `to` in all values, and its index by `index`. */
+static void rename_axis(struct graph *g, int from, int to, const struct expr *index)
 {
-    const struct expr *const old = expr_leaf(g->module, EXPR_INDEX, from), *const index = expr_leaf(g->module,
-                                                                                                    EXPR_INDEX, to);
+    const struct expr *const old = expr_leaf(g->module, EXPR_INDEX, from);
     for (int v = 0; v < g->values; v++) {
         struct value *const value = &g->value[v];
         for (int k = 0; k < value->rank; k++)
@@ -27,19 +27,30 @@ static void rename_axis(struct graph *g, int from, int to)
     }
 }
 
-/* Makes the terms, value v, the only output of the graph. The positions of the terms become keys, because arrays of the
-   caller have the axis of keys. */
-static void output_terms(struct graph *g, int v)
+static int axis_of(const struct module *m, enum size_source source)
 {
-    const struct module *const m = g->module;
-    int keys = 0;
-    while (m->axis[keys].source != SIZE_N_K) keys++;
+    int axis = 0;
+    while (m->axis[axis].source != source) axis++;
+    return axis;
+}
+
+/* Makes the terms, value v, the only output of the graph. Their positions become those of queries, or keys: gradients
+   with respect to the arrays of the caller have the axis of keys. */
+static void output_terms(struct graph *g, int v, bool of_queries)
+{
+    struct module *const m = g->module;
+    const int keys = axis_of(m, SIZE_N_K), to = of_queries ? axis_of(m, SIZE_N_Q) : keys;
+    const struct expr *index = expr_leaf(m, EXPR_INDEX, to);
+    if (of_queries)
+        index = expr_make(m, EXPR_ADD, index,
+                          expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, keys), expr_leaf(m, EXPR_SIZE, to), NULL),
+                          NULL);
     g->outputs = 0;
     graph_output(g, prefix_array_name(PREFIX_OF_KEY), v);
     graph_sweep(g);
     const struct value *const terms = &g->value[g->output[0].value];
     for (int k = 0; k < terms->rank; k++)
-        if (m->axis[terms->axes[k]].source == SIZE_N_K) rename_axis(g, terms->axes[k], keys);
+        if (m->axis[terms->axes[k]].source == SIZE_N_K) rename_axis(g, terms->axes[k], to, index);
 }
 
 static struct value array_of(const struct value *like, enum prefix_array array, enum origin origin)
@@ -105,7 +116,7 @@ void pass_prefix_sums(struct compilation *c)
     for (int v = 0; v < g->values; v++) {
         if (!prefix_sum_of(g, v, &sum)) continue;
         if (program_computes_terms(&c->program) || c->program.of_terms) {
-            output_terms(g, sum.terms);
+            output_terms(g, sum.terms, program_computes_terms(&c->program));
             return;
         }
         v = take(g, v, sum.of_query);

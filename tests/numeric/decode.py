@@ -37,8 +37,7 @@ def library():
             continue
         with open(os.path.join(SPECS, file)) as f:
             spec = yaml.safe_load(f)
-        # each call needs all keys, or all queries; or an array has elements for every key, which is not compiled yet
-        if 'decay' in spec or 'Nk' in str(spec.get('arrays')): continue
+        # each call needs all keys, or all queries
         if 'project' in spec or 'dense' in str(spec['similarity']) or "'blocks'" in str(spec.get('mask')):
             continue
         if 'random' in str(spec.get('mask')):
@@ -155,6 +154,37 @@ OWN = {
     'delta_decay': {'prepare': ['l2norm', 'rope'], 'similarity': {'custom': {'weight': 's * exp(-0.1 * (i - j))'}},
                     'normalize': 'none', 'mask': 'causal', 'delta': {'rate': 0.5}, 'block': 24,
                     'shape': {'head_dim': 8}, 'dtype': 'f64'},
+    # decays by token: a constant state, for each head or element, from arrays that the state keeps or not; all keys, a
+    # ring, sinks, prepared keys
+    'decay': {'similarity': {'linear': {'features': 'identity'}}, 'normalize': 'none', 'mask': 'causal',
+              'algorithm': 'linear', 'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'block': 8,
+              'decay': {'log': 'gate[b][h][t] * (1 + t % 3)'}, 'shape': {'head_dim': 8, 'value_dim': 24}},
+    'decay_elements': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
+                       'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}, 'dtype': 'bf16',
+                       'decay': {'log': 'gate[b][h][t][d]'}, 'shape': {'head_dim': 4, 'value_dim': 5}},
+    'decay_shared': {'prepare': ['l2norm'], 'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * exp(gate[b][j])'}},
+                     'mask': 'causal', 'algorithm': 'linear', 'dtype': 'f64', 'decay': {'log': 'gate[b][t] - tau[h] * tau[h]'},
+                     'arrays': {'gate': {'shape': ['B', 'Nk']}, 'tau': {'shape': ['H']}}, 'shape': {'head_dim': 4}},
+    'decay_constant': {'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear',
+                       'decay': {'log': '-0.02 * (h + 1) - 0.01 * (t % 5)'}, 'shape': {'head_dim': 8}},
+    'decay_softmax': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal', 'decay': {'log': 'gate[b][h][t]'},
+                      'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'shape': {'head_dim': 16, 'value_dim': 24}},
+    'decay_few': {'similarity': {'softmax': {'cap': 9}}, 'mask': 'causal', 'dtype': 'bf16',
+                  'decay': {'log': 'far[b][t] + near[h] * 0.01'}, 'shape': {'head_dim': 8},
+                  'arrays': {'far': {'shape': ['B', 'Nk']}, 'near': {'shape': ['H']}}},
+    'decay_ring': {'similarity': 'softmax', 'mask': {'window': {'left': 37}}, 'shape': {'head_dim': 8},
+                   'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}},
+    'decay_ring_elements': {'similarity': 'softmax', 'mask': {'window': {'left': 20}}, 'shape': {'head_dim': 2},
+                            'decay': {'log': 'gate[b][h][t] * (1 + d)'}, 'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}},
+    'decay_sinks': {'prepare': ['rope'], 'similarity': 'softmax', 'decay': {'log': 'gate[b][h][t] * 0.1'},
+                    'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]},
+                    'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'shape': {'head_dim': 16, 'value_dim': 24}},
+    'decay_sinks_only': {'similarity': 'softmax', 'decay': {'log': '-0.01'}, 'dtype': 'f64', 'shape': {'head_dim': 8},
+                         'mask': {'all': ['causal', {'prefix': {'length': 70}}]}},
+    'delta_gates': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'normalize': 'none', 'mask': 'causal',
+                    'prepare': ['l2norm'], 'delta': {'rate': '0.1 / (1 + exp(-beta[b][t] - gate[b][h][t]))'},
+                    'decay': {'log': 'gate[b][h][t]'}, 'block': 16, 'shape': {'head_dim': 8, 'value_dim': 5},
+                    'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}, 'beta': {'shape': ['B', 'Nk']}}},
     # batch entries that see different keys, and have other weights
     'batch': {'similarity': {'softmax': {'modify': 's * (1 + 0.25 * b) + 0.1 * B * cos(i - j)'}},
               'mask': {'expr': 'j <= i && (b >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
@@ -207,8 +237,10 @@ OWN = {
 # Sequences that exceed the capacity of a state.
 LONG = dict.fromkeys(['ring', 'ring_dilated', 'heads', 'heads_ring', 'near', 'sinks', 'sinks_rope', 'sinks_dilated', 'sinks_only',
                       'prepared_sinks', 'values_ring', 'values_bf16', 'rows_ring', 'rows_sinks',
-                      'rows_sinks_quadratic'], 420)
-EVERY = ['prepared_rope', 'values', 'rows_of_sequences']   # their states keep all keys, and can go back to any length
+                      'rows_sinks_quadratic', 'decay_ring', 'decay_sinks', 'decay_sinks_only'], 420)
+# The prefix sums of a decay with `d` begin again after 512 tokens.
+LONG |= {'decay_elements': 1050, 'decay_ring_elements': 550}
+EVERY = ['prepared_rope', 'values', 'rows_of_sequences', 'decay_softmax']   # their states keep all keys, and can go back to any length
 # Specs whose state keeps the first and the last keys: the number of first keys, and of keys before a query.
 SINKS = {'sinks': (3, 30), 'sinks_rope': (5, 31), 'sinks_dilated': (21, 27), 'sinks_only': (70, 0)}
 
@@ -449,9 +481,9 @@ def models(folder, suite, name, operations):
                 given[-1][b] = new
             if lengths[b]:
                 rows = x.rows(max(lengths), [numbers if n == b else [] for n in range(x.batch)])
-                for name, (batch, _) in x.of_tokens.items():   # the rows of a token are those of sequence 0
+                for array, (batch, _) in x.of_tokens.items():   # the rows of a token are those of sequence 0
                     if batch:
-                        rows[name][b] = x.rows(max(lengths), [numbers])[name][0]
+                        rows[array][b] = x.rows(max(lengths), [numbers])[array][0]
                 out = state.extend(*given, lengths, rows=rows)[b]
                 tokens += numbers
                 if rng.random() < 0.15:
@@ -718,23 +750,26 @@ def main():
         suite.case('edges/' + name, edges, suite, name)
     for name, operations in (('recent', 400), ('ring', 300), ('sinks', 200), ('carried_f64', 300),
                              ('prepared_rope', 200), ('prepared_sinks', 200), ('values', 200), ('values_ring', 200),
-                             ('rows_sinks', 200), ('rows_sinks_quadratic', 200), ('rows_carried', 200), ('delta', 200)):
+                             ('rows_sinks', 200), ('rows_sinks_quadratic', 200), ('rows_carried', 200), ('delta', 200),
+                             ('decay', 200), ('decay_shared', 200), ('decay_softmax', 200), ('decay_ring', 200),
+                             ('decay_sinks', 200), ('delta_gates', 200)):
         suite.case('models/' + name, models, suite, name, operations)
     for name, (spec, moves, any_order) in FOLDED.items():
         suite.case('folds/' + name, folds, suite, name, spec, moves, any_order)
-    for name in 'ring', 'drawn', 'sinks', 'recent', 'carried_documents', 'delta':
+    for name in 'ring', 'drawn', 'sinks', 'recent', 'carried_documents', 'delta', 'decay_ring':
         suite.case('folds_not/' + name, folds_not, suite, name)
     for name in 'prepared_rope', 'prepared_halves', 'prepared_l2norm', 'prepared_sinks':
         suite.case('prepares_once/' + name, prepares_once, suite, name)
     for name in 'ring', 'ring_blocks', 'sinks', 'drawn', 'carried_f64', 'prepared_halves', 'values', 'values_prepared', 'rows_sink', \
-            'rows_sinks':
+            'rows_sinks', 'decay_softmax', 'decay_ring', 'decay_sinks_only':
         suite.case('remembers/' + name, remembers, suite, name)
     suite.case('damaged', damaged, suite)
     for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried', 'padded', 'rows_sinks', \
-            'rows_carried', 'delta':
+            'rows_carried', 'delta', 'decay', 'decay_elements', 'decay_softmax', 'decay_ring', 'decay_sinks_only', 'delta_gates':
         suite.case('silent/' + name, silent, suite, name)
     for name in 'ring', 'carried_rope', 'recent', 'carried_documents', 'sinks', 'prepared_halves', 'sinks_rope', \
-            'values', 'values_bf16', 'rows_of_sequences', 'rows_ring', 'rows_sinks', 'rows_carried', 'rows', 'delta':
+            'values', 'values_bf16', 'rows_of_sequences', 'rows_ring', 'rows_sinks', 'rows_carried', 'rows', 'delta', \
+            'decay', 'decay_elements', 'decay_softmax', 'decay_ring', 'decay_sinks', 'decay_sinks_only', 'delta_gates':
         suite.case('sanitized/' + name, sanitized, suite, name)
     # rows of values are whole vectors, and end within a cache line
     suite.case('sanitized/carried_wide/generic', sanitized, suite, 'carried_wide', 'generic')

@@ -241,7 +241,6 @@ def decay(spec):
     # with other weights than softmax, a query must see near keys: the weights of far keys are 0 in f32
     masked = spec.get('mask', 'causal') not in ('causal', 'none') and 'softmax' in kind
     spec['mask'] = {'all': ['causal', spec['mask']]} if masked else 'causal'
-    spec['emit'] = [x for x in spec.get('emit', ['forward']) if x != 'decode']
 
 
 RATES = ['0.3 / D', '(t % 5 + h) * 0.1 / (H + D)', '0.2 / (D + exp(-{a}))', 'fabs(tanh({a})) / D']
@@ -263,7 +262,6 @@ def delta(rng, spec):
     shape = [x for x, at in (('B', '[b]'), ('H', '[h]'), ('Nk', '[t]')) if at in element]
     rate = rng.choice(RATES)
     if '{a}' in rate:
-        if 'decode' in spec.get('emit', []) and 'Nk' in shape: element, shape = 'beta[h]', ['H']
         spec['arrays'] = spec.get('arrays', {}) | {'beta': {'shape': shape}}
     spec['delta'] = {'rate': rate.replace('{a}', element)}
 

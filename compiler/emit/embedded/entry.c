@@ -483,7 +483,9 @@ static int run(const struct call *call, const struct version *this, int threads,
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    const int error = run(call, &terms, threads, work, bytes);
+    struct call of_keys = *call;
+    of_keys.p.n_q = call->p.n_k; /* one term for each key */
+    const int error = run(&of_keys, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 

@@ -23,8 +23,14 @@ struct sequence { /* the members are positions */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
 };
+#if PREFIX_SUMS
+/* The number of arrays whose rows a state stores: keys, values, parameters that have a row for each key, and the prefix
+   sums of a decay. GIVEN also counts the parameters that only prefix sums are computed from. */
+enum { ROW_ARRAYS = KEPT_ARRAYS, GIVEN = GIVEN_ARRAYS, SUMS = ROW_ARRAYS - SUM_ARRAYS };
+#else
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
-enum { ROW_ARRAYS = KEPT_ARRAYS };
+enum { ROW_ARRAYS = KEPT_ARRAYS, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
+#endif
 /* Addresses inside a state. */
 struct places {
     struct state_header *header;
@@ -34,21 +40,24 @@ struct places {
 };
 
 /* The bytes of one row of each array. */
-static const int64_t row_bytes_of[ROW_ARRAYS] = {KEPT_ROW_BYTES};
+static const int64_t row_bytes_of[GIVEN] = {KEPT_ROW_BYTES};
 
 /* Returns the number of heads that have their own rows in an array; 1: all heads share the rows. */
 static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
 {
-    const int64_t of_array[ROW_ARRAYS] = {KEPT_HEADS};
+    const int64_t of_array[GIVEN] = {KEPT_HEADS};
     (void)heads;
     (void)kv_heads;
     return of_array[array];
 }
 
+/* Returns the number of rows that an array has before row 0: one with prefix sums, from which the next ones continue. */
+INLINE int64_t rows_before(int array) { return array >= SUMS; }
+
 /* The address of row 0 of each array, and the strides of the array in bytes. */
 struct rows {
-    unsigned char *at[ROW_ARRAYS];
-    struct attn_strides strides[ROW_ARRAYS];
+    unsigned char *at[GIVEN];
+    struct attn_strides strides[GIVEN];
 };
 
 static struct attn_strides in_bytes(struct attn_strides s, size_t element)
@@ -67,17 +76,24 @@ static struct attn_strides in_elements(struct attn_strides s, size_t element)
 static void set_rows(struct call *call, const struct rows *rows)
 {
 KEPT_VALUES
+#if PREFIX_SUMS
+    const struct attn_strides sums = in_elements(rows->strides[SUMS], sizeof(REAL));
+    call->log_decay_k = call->log_decay_chunk = (REAL *)(void *)rows->at[SUMS];
+    call->log_decay_k_low = call->log_decay_chunk_low = (REAL *)(void *)rows->at[SUMS + 1];
+    call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = sums;
+    call->log_decay_q_at = call->log_decay_q_low_at = sums;
+#endif
 }
 
 /* Returns the rows of a state, beginning with sequence b. */
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
-    struct rows made;
+    struct rows made = {{NULL}, {{0, 0, 0}}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t row = row_bytes_of[a], head = h->rows * row,
+        const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
             sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
-        made.at[a] = at->rows[a] + b * sequence;
+        made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
         made.strides[a] = (struct attn_strides){sequence, head, row};
     }
     return made;
@@ -213,7 +229,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
 #endif
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
-        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), header->rows));
+        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
     header->bytes = bytes / 64 * 64;
@@ -240,7 +256,8 @@ static struct places places_in(void *state, const struct state_header *header, c
 #endif
     for (int a = 0; a < ROW_ARRAYS; a++) {
         places.rows[a] = memory + at;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * h->rows * row_bytes_of[a], 64);
+        const int64_t rows = rows_before(a) + h->rows;
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
     }
     return places;
 }
@@ -282,6 +299,17 @@ static int open_state(const struct attn_problem *problem, const struct version *
     return 0;
 }
 
+#if PREFIX_SUMS
+/* Sets the prefix sums before row 0 of a sequence to 0. */
+static void begin_sums(const struct places *at, int64_t b)
+{
+    const struct rows rows = rows_in(at, b);
+    for (int a = SUMS; a < ROW_ARRAYS; a++)
+        for (int64_t g = 0; g < rows.strides[a].batch; g += rows.strides[a].head)
+            memset(rows.at[a] + g - rows.strides[a].row, 0, (size_t)rows.strides[a].row);
+}
+
+#endif
 size_t SPEC_state(const struct attn_problem *problem)
 {
     struct state_header header;
@@ -310,6 +338,9 @@ int SPEC_state_init(const struct attn_problem *problem, void *state)
     *at.header = header;
     for (int64_t b = 0; b < problem->batch; b++)
         at.sequence[b] = (struct sequence){start, start, start, start, start};
+#if PREFIX_SUMS
+    for (int64_t b = 0; b < problem->batch; b++) begin_sums(&at, b);
+#endif
     at.header->check = check_of(&at);
     return 0;
 }
@@ -356,6 +387,9 @@ int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t
     s->summed = length;
 #endif
     if (length == s->start) s->first = s->summed = s->min_length = length;
+#if PREFIX_SUMS
+    if (length == s->start) begin_sums(&at, sequence);
+#endif
     at.header->check = check_of(&at);
     return 0;
 }
@@ -373,9 +407,11 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
 #endif
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++)
-            memcpy(t.at[a] + g * t.strides[a].head, f.at[a] + g * f.strides[a].head,
-                (size_t)((s.length - s.first) * row_bytes_of[a]));
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+            const int64_t before = rows_before(a) * row_bytes_of[a];
+            memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
+                (size_t)((s.length - s.first) * row_bytes_of[a] + before));
+        }
 }
 
 int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
@@ -422,8 +458,9 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
         const struct attn_strides *const s = &rows->strides[a];
         for (int64_t x = 0; x < sequences; x++)
             for (int64_t g = 0; g < s->batch; g += s->head) {
-                unsigned char *const first = rows->at[a] + x * s->batch + g + READ_FIRST * s->row;
-                memmove(first, first + from * s->row, (size_t)((n - READ_FIRST) * s->row));
+                const int64_t begin = READ_FIRST ? READ_FIRST : -rows_before(a);
+                unsigned char *const first = rows->at[a] + x * s->batch + g + begin * s->row;
+                memmove(first, first + from * s->row, (size_t)((n - begin) * s->row));
             }
     }
 }
@@ -506,27 +543,157 @@ int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *
 
 /* ==== appending tokens ==== */
 
-size_t SPEC_extend_workspace(const struct attn_problem *problem)
+/* Returns the workspace of a thread, in bytes, of a call that extends a state. */
+static size_t bytes_of_extending(void)
 {
-    if (!problem) return 0;
 #if ATTENDS
-    return bytes_of_attending() * threads_served(problem);
+    size_t bytes = bytes_of_attending();
 #elif EXTEND_BY_LENGTH
-    return max_bytes_a_thread(INT64_MAX) * threads_served(problem);
+    size_t bytes = max_bytes_a_thread(INT64_MAX);
 #else
     const struct version this = extend_version();
-    return bytes_a_thread(&this) * threads_served(problem);
+    size_t bytes = bytes_a_thread(&this);
 #endif
+#if PREFIX_SUMS
+    const struct version terms = terms_version();
+    if (bytes_a_thread(&terms) > bytes) bytes = bytes_a_thread(&terms);
+#endif
+    return bytes;
 }
 
 /* Returns `rows` moved so that row `first` becomes row 0. `first` may be negative: rows before the array are never
    read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
-    for (int a = 0; a < ROW_ARRAYS; a++)
+    for (int a = 0; a < GIVEN; a++)
         rows.at[a] = (unsigned char *)((uintptr_t)rows.at[a] + (uintptr_t)first * (uintptr_t)rows.strides[a].row);
     return rows;
 }
+
+#if PREFIX_SUMS
+/* The sums begin again after this number of tokens, so that they stay small: after whole chunks, at fixed positions. */
+static int64_t sum_period(const struct version *extends)
+{
+#if BY_CAPACITY
+    (void)extends;
+    return INT64_MAX;
+#elif CARRIED
+    return max(1, SUM_TOKENS / extends->chunk) * extends->chunk;
+#else
+    (void)extends;
+    return SUM_TOKENS;
+#endif
+}
+
+/* Subtracts the sums of the last of n rows from all rows. */
+static void begin_sums_again(const struct rows *rows, int64_t sequences, int64_t n)
+{
+    const struct attn_strides *const s = &rows->strides[SUMS];
+    for (int64_t x = 0; x < sequences; x++)
+        for (int64_t g = 0; g < s->batch; g += s->head) {
+            REAL *const sum = (REAL *)(void *)(rows->at[SUMS] + x * s->batch + g),
+                *const low = (REAL *)(void *)(rows->at[SUMS + 1] + x * s->batch + g);
+            for (int64_t e = 0; e < PREFIX_ROW; e++) {
+                const int64_t last = (n - 1) * PREFIX_ROW + e;
+                const double sum_of_last = (double)sum[last], low_of_last = (double)low[last];
+                for (int64_t at = e - PREFIX_ROW; at <= last; at += PREFIX_ROW) {
+                    double high = (double)sum[at], rest = (double)low[at] - low_of_last;
+                    add_to_sum(&high, &rest, -sum_of_last);
+                    sum[at] = (REAL)(high + rest);
+                    low[at] = (REAL)(high - (double)sum[at] + rest);
+                }
+            }
+        }
+}
+
+/* Replaces the terms of new tokens, in the rows of a head, by their prefix sums. A sum is computed from the row before
+   it alone, so it does not depend on how tokens are split into calls. */
+static void continue_sums(const struct call *call, int64_t task, unsigned char *work)
+{
+    const struct attn_strides *const s = &call->log_decay_k_at;
+    const int64_t first = task / call->p.heads * s->batch + task % call->p.heads * s->head;
+    REAL *const sum = call->log_decay_k + first, *const low = call->log_decay_k_low + first;
+    (void)work;
+    for (int64_t at = 0; at < call->p.n_q * PREFIX_ROW; at++) {
+        double high = (double)sum[at - PREFIX_ROW], rest = (double)low[at - PREFIX_ROW];
+        add_to_sum(&high, &rest, (double)sum[at]);
+        sum[at] = (REAL)(high + rest);
+        low[at] = (REAL)(high - (double)sum[at] + rest);
+    }
+}
+
+/* Makes the call read the parameters that only terms are computed from from `rows`. */
+static void set_rows_of_terms(struct call *call, const struct rows *rows)
+{
+    (void)call;
+    (void)rows;
+TERMS_VALUES
+}
+
+/* Computes the prefix sums of n tokens after the first `length` tokens, from row to_row of `to` on. */
+static int remember_sums(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, int threads, unsigned char *workspace)
+{
+    enum { SHARED_TERMS = 4096 }; /* fewer terms take less time than waking threads */
+    struct call terms = *call;
+    const struct rows numbered = from_row(*from, -length), of_terms = from_row(*to, to_row);
+    const struct version computes = terms_version(), adds = {.rows = continue_sums, .tile = -1};
+    set_rows(&terms, &numbered);
+    set_rows_of_terms(&terms, &numbered);
+    terms.log_decay_k = (REAL *)(void *)of_terms.at[SUMS];
+    terms.log_decay_k_low = (REAL *)(void *)of_terms.at[SUMS + 1];
+    terms.log_decay_k_at = terms.log_decay_k_low_at = in_elements(to->strides[SUMS], sizeof(REAL));
+    terms.p.n_q = n;
+    terms.p.n_k = length + n;
+    if (!runs(&computes)) return ATTN_EMACHINE;
+    if (terms.p.batch * terms.p.heads * n * PREFIX_ROW < SHARED_TERMS) threads = 1;
+    const int error = run(&terms, &computes, threads, workspace, bytes_a_thread(&computes));
+    return error ? error : run(&terms, &adds, threads, workspace, bytes_a_thread(&computes));
+}
+
+#if UNCOPIED
+/* The rows before the new ones that a call reads from its own prefix sums. */
+enum { EARLIER_SUMS = 1 + READ_BACK };
+
+/* Returns the bytes of the prefix sums of n tokens and the earlier ones, for all sequences. */
+static size_t bytes_of_sums(const struct attn_problem *p, int64_t n)
+{
+    const size_t row = bytes_times(bytes_times((size_t)(PREFIX_ROW * sizeof(REAL)), p->batch), p->heads);
+    return bytes_times(whole_lines(bytes_times(row, EARLIER_SUMS + n)), SUM_ARRAYS);
+}
+
+/* Returns how many tokens a call computes at a time if it reads keys and values in place: as many whole chunks as
+   MOST_SUMS bytes have room for, and at least one. */
+static int64_t piece_of_call(const struct attn_problem *p, const struct version *extends)
+{
+    enum { MOST_SUMS = 1 << 22, TOKENS = 64 };
+#if CARRIED
+    const int64_t unit = extends->chunk;
+#else
+    const int64_t unit = TOKENS;
+#endif
+    int64_t tokens = sum_period(extends);
+    while (tokens > unit && bytes_of_sums(p, tokens) > MOST_SUMS) tokens = (tokens / unit + 1) / 2 * unit;
+    return tokens;
+}
+
+/* Places the prefix sums of n new tokens at `sums`, after copies of the `back` rows before them and the row before
+   these. `kept` has these up to row `end`. */
+static void place_sums(struct rows *given, unsigned char *sums, int64_t back, int64_t n, const struct rows *kept,
+    int64_t end, int64_t count)
+{
+    for (int a = SUMS; a < ROW_ARRAYS; a++) {
+        const int64_t row = row_bytes_of[a], head = (1 + back + n) * row,
+            heads = kept->strides[a].batch / kept->strides[a].head;
+        given->at[a] = sums + (1 + back) * row;
+        given->strides[a] = (struct attn_strides){heads * head, head, row};
+        remember(given, -back - 1, kept, end - back - 1, back + 1, a, count);
+        sums += whole_lines((size_t)(count * heads * head));
+    }
+}
+
+#endif
+#endif
 
 #if PREPARED
 /* Prepares the keys of n tokens after the first `length` tokens, and stores them in array 0 of `to`, at row to_row. */
@@ -548,16 +715,35 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
 }
 
 #endif
+size_t SPEC_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t bytes = bytes_times(bytes_of_extending(), (int64_t)threads_served(problem));
+#if PREFIX_SUMS && UNCOPIED
+    const struct version this = extend_version();
+    const size_t all = bytes_plus(bytes, bytes_of_sums(problem, piece_of_call(problem, &this)));
+    return bytes_fit(all) ? all : 0;
+#else
+    return bytes;
+#endif
+}
+
 /* Appends n tokens to each of `count` sequences, beginning with sequence b. These sequences have equal lengths and
    equally many tokens in their sums, so one call of the kernel computes them all. */
+#if PREFIX_SUMS && UNCOPIED
+static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
+    int64_t count, int64_t n, int threads, unsigned char *sums, unsigned char *workspace)
+#else
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
+#endif
 {
     const int64_t rows = at->header->rows;
     struct rows given = {{KEPT_POINTERS}, {KEPT_STRIDES}};
     const struct rows kept = rows_in(at, b);
     struct sequence s = at->sequence[b];
-    for (int a = 0; a < ROW_ARRAYS; a++) given.at[a] += b * given.strides[a].batch;
+    for (int a = 0; a < GIVEN; a++)
+        if (given.at[a]) given.at[a] += b * given.strides[a].batch;
     call.p.batch = count;
 #if NUMBERED
     call.first_sequence = b;
@@ -588,6 +774,11 @@ INTEGERS_FROM_SEQUENCE
 #endif
 #if UNCOPIED
     const int64_t first = s.length; /* the position of the call's first token */
+#if PREFIX_SUMS
+    struct attn_problem all = call.p;
+    all.batch = at->header->batch;
+    const int64_t piece = piece_of_call(&all, extends);
+#endif
 #endif
     for (int64_t m; n > 0; n -= m) {
 #if UNCOPIED
@@ -599,7 +790,18 @@ INTEGERS_FROM_SEQUENCE
         const int in_place = 0;
 #endif
         m = n;
+#if PREFIX_SUMS
+        const int64_t period = sum_period(extends);
+        if (s.length > s.start && s.length % period == 0) begin_sums_again(&kept, count, s.length - s.first);
+        m = min(m, period - s.length % period);
+#endif
         if (in_place) {
+#if PREFIX_SUMS && UNCOPIED
+            m = min(m, piece);
+            place_sums(&given, sums, s.length - first_needed(&s), m, &kept, s.length - s.first, count);
+            const int error = remember_sums(&given, 0, &given, &call, s.length, m, threads, workspace);
+            if (error) return error;
+#endif
             const struct rows numbered = from_row(given, -s.length);
             set_rows(&call, &numbered);
         } else {
@@ -614,12 +816,21 @@ INTEGERS_FROM_SEQUENCE
                 remember_prepared(&kept, s.length - s.first, &given, &call, s.length, m, threads, workspace);
             if (error) return error;
 #endif
-            for (int a = PREPARED; a < ROW_ARRAYS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
+#if PREFIX_SUMS
+            const int failed =
+                remember_sums(&kept, s.length - s.first, &given, &call, s.length, m, threads, workspace);
+            if (failed) return failed;
+#endif
+            for (int a = PREPARED; a < SUMS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
             const struct rows numbered = from_row(kept, -s.first);
             set_rows(&call, &numbered);
         }
         call.p.n_q = m;
         call.p.n_k = s.length + m;
+#if PREFIX_SUMS
+        call.log_decay_q = call.log_decay_k + s.length * PREFIX_ROW;
+        call.log_decay_q_low = call.log_decay_k_low + s.length * PREFIX_ROW;
+#endif
 #if READ_FIRST
         call.dropped = s.first;
 #endif
@@ -648,7 +859,8 @@ INTEGERS_FROM_SEQUENCE
         if (in_place) { /* copy the rows that later tokens need to the state */
             s.first = first_needed(&s);
             const int64_t left = s.length - s.first;
-            for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, 0, &given, m - left, left, a, count);
+            for (int a = 0; a < ROW_ARRAYS; a++)
+                remember(&kept, -rows_before(a), &given, m - left - rows_before(a), left + rows_before(a), a, count);
         }
         for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
         given = from_row(given, m);
@@ -690,9 +902,9 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 PARAM_ROW_VALUES
 #endif
     /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
-    const int64_t row_strides[ROW_ARRAYS] = {KEPT_ROW_STRIDES};
+    const int64_t row_strides[GIVEN] = {KEPT_ROW_STRIDES};
     int64_t widest = max(HEAD_DIM, VALUE_DIM);
-    for (int a = 0; a < ROW_ARRAYS; a++) widest = max(widest, row_strides[a]);
+    for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
     const int64_t most = INT64_MAX / 8 / widest;
     for (int64_t b = 0; b < call.p.batch; b++) {
         const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
@@ -718,13 +930,16 @@ PARAM_ROW_VALUES
 #endif
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const size_t given = problem->workspace_bytes;
-#if ATTENDS
-    const size_t bytes = bytes_of_attending();
-#elif EXTEND_BY_LENGTH
-    const size_t bytes = max_bytes_a_thread(INT64_MAX);
+    unsigned char *work = (unsigned char *)workspace;
+    const size_t bytes = bytes_of_extending();
+#if PREFIX_SUMS && UNCOPIED
+    unsigned char *const sums = work;
+    const size_t all = problem->workspace_bytes, of_sums = bytes_of_sums(&call.p, piece_of_call(&call.p, &this)),
+        given = !all ? 0 : all > of_sums ? all - of_sums : 1;
+    if (!bytes_fit(of_sums)) return ATTN_ESIZE;
+    work += of_sums;
 #else
-    const size_t bytes = bytes_a_thread(&this);
+    const size_t given = problem->workspace_bytes;
 #endif
     const int threads = thread_count(problem, given, bytes);
     if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
@@ -736,7 +951,11 @@ PARAM_ROW_VALUES
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
 #endif
-        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, (unsigned char *)workspace);
+#if PREFIX_SUMS && UNCOPIED
+        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, sums, work);
+#else
+        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, work);
+#endif
     }
     at.header->check = check_of(&at);
     return error;
