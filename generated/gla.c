@@ -7921,14 +7921,22 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         }
 }
 
+/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
+static size_t call_bytes(const struct attn_problem *p)
+{
+    size_t bytes = 0;
+    bytes = bytes_plus(bytes, prefix_bytes(p));
+    return bytes;
+}
+
 size_t gla_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t prefix = prefix_bytes(problem);
+    const size_t shared = call_bytes(problem);
     const struct version terms = terms_version();
     size_t bytes = bytes_a_thread(&terms);
     if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
-    return bytes_fit(prefix) ? prefix + bytes * threads_served(problem) : 0;
+    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
 }
 
 /* Returns whether this machine can run the version. */
@@ -8069,14 +8077,14 @@ int gla_forward(const struct attn_problem *problem, const struct gla_params *par
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > shared ? all - shared : 1;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
     const struct version terms = terms_version();
-    const size_t all = problem->workspace_bytes, prefix = prefix_bytes(&call.p), bytes = bytes_a_thread(&this),
-        given = !all ? 0 : all > prefix ? all - prefix : 1;
     if (!runs(&terms)) return ATTN_EMACHINE;
-    if (!bytes_fit(prefix)) return ATTN_ESIZE;
     size_t max_bytes = bytes_a_thread(&terms);
     if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
-    unsigned char *const work = (unsigned char *)workspace + prefix;
+    unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     const size_t saved = saved_bytes(problem);
@@ -8290,7 +8298,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
     bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
-    bytes = bytes_plus(bytes, prefix_bytes(problem));
+    bytes = bytes_plus(bytes, call_bytes(problem));
     return bytes;
 }
 
@@ -8347,7 +8355,7 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
     unsigned char *next = rows + 0 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
     (void)next;
-    unsigned char *const prefix = work - prefix_bytes(problem); /* the last of the bytes that all threads share */
+    unsigned char *const prefix = work - call_bytes(problem);
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, prefix);

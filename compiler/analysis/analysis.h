@@ -289,6 +289,7 @@ struct kernel_array {
     bool declared; /* under `arrays:` in the spec */
     bool compared; /* an integer for each key of a sequence, and a region compares integers of two positions */
     bool of_terms; /* a parameter that the terms of prefix sums alone read */
+    bool tiled;    /* a truth value for each pair, which a region reads; calls make a table of its tiles */
     enum array_role role;
     bool learned;        /* a parameter that has a gradient */
     bool rows;           /* the array has a row of real numbers for each token, or for each token and head */

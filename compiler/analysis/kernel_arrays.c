@@ -177,6 +177,27 @@ static bool compares(const struct expr *e, const char *name)
     return false;
 }
 
+static bool is_read(const struct expr *e, const char *name)
+{
+    if (e->op == EXPR_ID && strcmp(e->name, name) == 0) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (is_read(e->arg[k], name)) return true;
+    return false;
+}
+
+/* Whether the last two axes of a parameter of truth values are queries or keys, and a region reads it. */
+static bool is_tiled(const struct graph *g, const struct value *param)
+{
+    if (!param->bytes || param->rank < 2) return false;
+    for (int k = param->rank - 2; k < param->rank; k++) {
+        const enum size_source source = g->module->axis[param->axes[k]].source;
+        if (source != SIZE_N_Q && source != SIZE_N_K) return false;
+    }
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].where && is_read(g->value[v].where, param->name)) return true;
+    return false;
+}
+
 static bool is_declared(const struct spec *spec, const char *name)
 {
     for (int k = 0; k < spec->arrays.count; k++)
@@ -254,6 +275,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                    .declared = is_declared(spec, value->name),
                                    .compared = compares_ids(source, value),
                                    .of_terms = only_in_terms(source, v),
+                                   .tiled = is_tiled(source, value),
                                    .gradient_of = -1,
                                    .origin = value->origin,
                                    .initial = value->initial};

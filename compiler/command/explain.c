@@ -666,10 +666,11 @@ static void explain_parameters(const struct unit *p)
         any = true;
         printf("  %s [", a->name);
         for (int x = 0; x < a->rank; x++) printf("%s%s", x ? ", " : "", array_axis_word(p->arena, &a->axis[x]));
-        printf("]%s%s%s\n",
+        printf("]%s%s%s%s\n",
                a->dtype == DTYPE_I32  ? ", integers"
                : a->dtype == DTYPE_U8 ? ", truth values"
                                       : "",
+               a->tiled ? "; each call reads them once, into a table of blocks of 16 queries and 64 keys" : "",
                a->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(a->origin));
     }
 }

@@ -226,6 +226,32 @@ static const char *lengths(const struct version *v, int versions, struct arena *
     return from;
 }
 
+/* Sets the names for tables of the tiles of masks. */
+static void set_tiles(struct template_names *t, const struct kernel_arrays *arrays)
+{
+    const char *names = "", *values = "";
+    int tables = 0;
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        if (!a->tiled) continue;
+        const char *masks = "1";
+        for (int n = 0; n + 2 < a->rank; n++)
+            masks = arena_printf(t->arena, "bytes_times(%s, %s%s)", masks, a->axis[n].constant ? "" : "p->",
+                                 array_axis_word(t->arena, &a->axis[n]));
+        names = arena_printf(t->arena, "%s%s%s", names, tables ? ", " : "", a->member);
+        values = arena_printf(t->arena,
+                              "%s%s    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[%d], call->params ? "
+                              "call->params->%s : NULL, %s, p->%s, p->%s, at ? at + bytes : NULL));",
+                              values, tables ? "\n" : "", tables, a->member, masks,
+                              array_axis_word(t->arena, &a->axis[a->rank - 2]),
+                              array_axis_word(t->arena, &a->axis[a->rank - 1]));
+        tables++;
+    }
+    template_set_number(t, "TILES", tables);
+    template_set(t, "TILED_NAMES", names);
+    template_set(t, "TILE_VALUES", values);
+}
+
 static void set_prefix_sums(struct template_names *t, const struct emitted_file *e)
 {
     const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
@@ -245,7 +271,9 @@ static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
     const bool totals = emit_has_totals(e, t->arena);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
-    template_set_number(t, "SIZES", e->p->parts > 0 || e->p->prefixes || (e->p->spec->emit & EMIT_DECODE));
+    const bool tiled = emit_has_tiled(e->p->arrays);
+    template_set_number(t, "SHARED", e->p->prefixes > 0 || tiled);
+    template_set_number(t, "SIZES", e->p->parts > 0 || e->p->prefixes || tiled || (e->p->spec->emit & EMIT_DECODE));
     template_set_number(t, "TASKS_OF_KEYS", e->p->parts > 0 || e->p->prefixes);
     bool of_batch = false;
     for (int k = 0; k < e->p->backwards; k++) {
@@ -572,6 +600,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p->arrays, e->p->parts > 0));
     set_arrays(&t, e->p->arrays, ENTRY_FORWARD);
     set_params(&t, e);
+    set_tiles(&t, e->p->arrays);
     set_prefix_sums(&t, e);
     set_backward(&t, e);
     set_state(&t, e);

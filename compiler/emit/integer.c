@@ -432,6 +432,15 @@ const char *emit_id_end(struct emitter *x, const struct expr *e)
     return arena_printf(x->m->arena, "%s.%s", emit_ids_in_range(x, e), end);
 }
 
+int emit_table_of(const struct emitter *x, const struct expr *e)
+{
+    const int array = x->arrays ? kernel_array_find(x->arrays, e->name) : -1;
+    int table = 0;
+    if (array < 0 || !x->arrays->array[array].tiled) return -1;
+    for (int k = 0; k < array; k++) table += x->arrays->array[k].tiled;
+    return table;
+}
+
 const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
 {
     struct arena *const arena = x->m->arena;
@@ -441,8 +450,12 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
     const char *const kind = emit_reads_bytes(x, e) ? "flags" : "ids", *const from = emit_integer(x, e->arg[1]),
                       *const to = emit_integer(x, e->arg[2]);
     int64_t rows;
+    const int table = emit_table_of(x, e);
     if (known_difference(x->m, end, first, &rows) && rows == 1)
         return arena_printf(arena, "%s_of(%s, %s, %s)", kind, row_address(x, e, first), from, to);
+    if (table >= 0)
+        return arena_printf(arena, "flags_of_tiles(&call->mask_tiles[%d], %s, %s, %s, %s)", table,
+                            emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]), from, to);
     return arena_printf(arena, "%s_of_rows(%s, %s, %s, %s, %s, %s)", kind, emit_name(arena, e->name),
                         emit_row_length(x, e), emit_integer(x, first), emit_integer(x, end), from, to);
 }

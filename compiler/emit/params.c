@@ -26,6 +26,13 @@ bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype)
     return false;
 }
 
+bool emit_has_tiled(const struct kernel_arrays *arrays)
+{
+    for (int k = 0; k < arrays->count; k++)
+        if (arrays->array[k].tiled) return true;
+    return false;
+}
+
 bool emit_has_lists(const struct kernel_array *a)
 {
     bool blocks = false;

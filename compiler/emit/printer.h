@@ -180,6 +180,8 @@ void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
 const char *emit_id_end(struct emitter *x, const struct expr *e);
 /* Returns C for a struct ids with the minimum and maximum of the integers in the range of a MIN_ID or MAX_ID. */
 const char *emit_ids_in_range(struct emitter *x, const struct expr *e);
+/* Returns the number of the table of tiles of the array that a MIN_ID or MAX_ID reads, or -1. */
+int emit_table_of(const struct emitter *x, const struct expr *e);
 /* Returns C for the number of rows of the array that an ID reads. */
 const char *emit_rows(struct emitter *x, const struct expr *e);
 /* Whether the array that an ID, MIN_ID or MAX_ID reads stores bytes. */
@@ -229,7 +231,8 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
 
 /* Returns the member of struct NAME_params that holds one id for each key, or NULL. */
 const char *emit_param_of_ids(const struct kernel_arrays *arrays);
-bool emit_has_lists(const struct kernel_array *a); /* whether it lists blocks of keys for blocks of queries */
+bool emit_has_lists(const struct kernel_array *a);       /* whether it lists blocks of keys for blocks of queries */
+bool emit_has_tiled(const struct kernel_arrays *arrays); /* whether calls make a table of tiles of a mask */
 bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype); /* whether a parameter has this type */
 bool emit_has_random(const struct kernel_arrays *arrays);
 void emit_params_struct(const struct emission *p, struct text *out);

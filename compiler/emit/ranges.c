@@ -256,6 +256,35 @@ static const char *first_of(struct emitter *x, const struct stmt *s)
     return emit_integer(x, s->from);
 }
 
+/* Returns the MAX_ID in the condition e that is the maximum over a mask's columns in the current range of the axis, if
+   e requires it to be true and the mask has a table of tiles. Returns NULL if there is none. */
+static const struct expr *run_of(const struct emitter *x, const struct expr *e, int axis)
+{
+    if (e && e->op == EXPR_AND) {
+        const struct expr *const found = run_of(x, e->arg[0], axis);
+        return found ? found : run_of(x, e->arg[1], axis);
+    }
+    if (!e || e->op != EXPR_LT || !expr_is_real(e->arg[0], 0) || e->arg[1]->op != EXPR_MAX_ID) return NULL;
+    const struct expr *const max = e->arg[1], *const low = expr_leaf(x->m, EXPR_LO, axis),
+                             *const high = expr_leaf(x->m, EXPR_HI, axis);
+    const bool columns = max->arg[1] == low && max->arg[2] == high && !expr_uses(max->arg[0], low) &&
+                         !expr_uses(max->arg[0], high);
+    return columns && emit_table_of(x, max) >= 0 ? max : NULL;
+}
+
+/* Opens a loop over tiles that begin and end with the runs of tiles of the table in which some flag is true. */
+static void open_runs(struct emitter *x, const struct stmt *s, const struct expr *max, const char *from,
+                      const char *end, int *opened)
+{
+    const char *a = x->m->axis[s->axis].name;
+    emit_line(x, "for (struct run %s = {%s, %s}; next_run(&%s, &call->mask_tiles[%d], %s, %s, %lld, %s);) {", a, from,
+              from, a, emit_table_of(x, max), emit_integer(x, max->arg[0]->arg[0]),
+              emit_integer(x, max->arg[0]->arg[1]), (long long)s->step, end);
+    x->indent += 4;
+    ++*opened;
+    emit_line(x, "const int64_t %s0 = %s.from, %s1 = %s.to;", a, a, a, a);
+}
+
 int emit_tile_loops(struct emitter *x, const struct stmt *s)
 {
     if (x->block[s->axis]) return block_loop(x, s);
@@ -277,7 +306,9 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
             residue_loops(x, s, from, &opened);
         else
             run_loops(x, s, from, &opened);
-    } else {
+    } else if (run_of(x, s->when, s->axis))
+        open_runs(x, s, run_of(x, s->when, s->axis), from, end, &opened);
+    else {
         open_loop(x, &opened,
                   arena_printf(arena, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a,
                                end, a, a, a, (long long)s->step));

@@ -333,6 +333,29 @@ static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *
            known_difference(m, expr_replace(m, at, lane, next), at, positions);
 }
 
+/* Returns the number of keys for which one vector of lanes needs flags, if the lanes are rows of the parameter, and the
+   keys of the loop in the loop over the lanes are its columns. Else returns 0. */
+static int64_t flags_to_turn(const struct nest *n, const struct expr *id, int64_t rows, int64_t positions)
+{
+    const struct emitter *const x = n->x;
+    const struct stmt *const s = n->s;
+    const int key = s->rank == 2 ? s->axes[0] : -1;
+    int64_t moved_row, moved;
+    if (key < 0 || rows != 1 || positions != 0 || x->lanes % 8 || !emit_tiled(x, key) || emit_apart(x, key) ||
+        n->lane != s->axes[1])
+        return 0;
+    const struct expr *const at = expr_leaf(x->m, EXPR_INDEX, key), *const row = emit_row(x, id),
+                             *const next = expr_make(x->m, EXPR_ADD, at, expr_int(x->m, 1), NULL);
+    if (!known_difference(x->m, expr_replace(x->m, row, at, next), row, &moved_row) || moved_row != 0 ||
+        !known_difference(x->m, expr_replace(x->m, id->arg[1], at, next), id->arg[1], &moved) || moved != 1)
+        return 0;
+    const struct ref *const to = &s->assign[0].to;
+    const struct array *const a = &x->l->array[to->of];
+    for (int k = 0; k < a->rank && a->kind == ARRAY_TILE; k++)
+        if (ref_axis(to, k) == key) return a->extent[k];
+    return 0;
+}
+
 /* Returns the term of such an expression. */
 static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t rows, int64_t positions)
 {
@@ -343,10 +366,25 @@ static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t 
                                                          (long long)positions)
                              : rows == 1 ? emit_row_length(x, id)
                                          : scalar_format(n, "%lld * %s", (long long)rows, emit_row_length(x, id));
-    return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s, %s, %s - %s)", x->suffix,
-                                       emit_ids_of_sequence(x, id), emit_integer_text(x, id->arg[1], true), step,
-                                       emit_size(x->m, n->lane),
-                                       emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, n->lane), true)),
+    const char *const lanes = scalar_format(n, "%s - %s", emit_size(x->m, n->lane),
+                                            emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, n->lane), true));
+    const int64_t keys = flags_to_turn(n, id, rows, positions);
+    if (keys > 0) {
+        const int key = n->s->axes[0];
+        const struct expr *const first = expr_replace(x->m, id->arg[1], expr_leaf(x->m, EXPR_INDEX, key),
+                                                      expr_leaf(x->m, EXPR_LO, key));
+        const char *const flags = scalar_format(n, "flags_%d", x->temporaries++);
+        scalar_line(n, LEVEL_LANE, scalar_format(n, "uint8_t %s[%lld * %d];", flags, (long long)keys, x->lanes));
+        scalar_line(n, LEVEL_LANE,
+                    scalar_format(n, "turn_flags_%s(%s, %s + %s, %s, %s, %s1 - %s0);", x->suffix, flags,
+                                  emit_ids_of_sequence(x, id), emit_integer_text(x, first, true), step, lanes,
+                                  x->m->axis[key].name, x->m->axis[key].name));
+        return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s * %d, 1, %d)", x->suffix, flags,
+                                           x->m->axis[key].name, x->lanes, x->lanes),
+                             KIND_BOOL, true, true};
+    }
+    return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s, %s, %s)", x->suffix, emit_ids_of_sequence(x, id),
+                                       emit_integer_text(x, id->arg[1], true), step, lanes),
                          KIND_BOOL, true, true};
 }
 

@@ -66,7 +66,7 @@ ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']
           'kv': {'shape': ['G', 31]}, 'own': {'shape': ['B', 'Nq']}, 'gate': {'shape': ['B', 'H', 'Nk', 2]},
           'of_entry': {'shape': ['B', 'Nk']},
           'of_group': {'shape': ['B', 'G', 'Nq']}, 'pairs': {'shape': ['B', 'H', 'Nq', 'Nk']},
-          'given': {'shape': ['B', 'Nq', 'Nk'], 'type': 'bool'}, 'given_keys': {'shape': ['H', 'Nk'], 'type': 'bool'},
+          'given': {'shape': ['B', 'Nq', 'Nk'], 'type': 'bool'}, 'of_pairs': {'shape': ['H', 'Nq', 'Nk'], 'type': 'bool'}, 'given_keys': {'shape': ['H', 'Nk'], 'type': 'bool'},
           'bucket': {'shape': ['B', 'Nk'], 'type': 'int'}, 'ends': {'shape': ['B', 'H'], 'type': 'int'},
           'width': {'shape': [], 'type': 'int'}, 'sinks': {'shape': [4], 'type': 'bool'}, 'lasts': {'shape': ['B', 'G', 'Nk']}}
 MASK = {
@@ -89,6 +89,7 @@ MASK = {
     'of_batch': {'expr': '(i + b) % 3 != j % 2'}, 'of_batch_back': {'expr': 'j <= i && (b % 2 == 1 || i - j < 9 + g)'},
     'of_rows': {'expr': 'row % 3 != j % 2 && j < Nk - 1 - Nq / 9'},
     'given': {'expr': 'given[b][row][j] || given_keys[h][j] && bucket[b][j] != bucket[b][i]'},
+    'given_tiles': {'any': [{'expr': 'given[b][row][j]'}, {'all': ['causal', {'expr': 'of_pairs[h][row][j]'}]}]},
     'given_back': {'all': ['causal', {'expr': 'j < ends[b][h] && i - j < width || sinks[j % 4]'}]},
     'roots_back': {'expr': 'j <= i && i - j <= 2 * (int)sqrt(i + 1)'},
     'nothing': {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 12}}}]}}

@@ -57,6 +57,8 @@ KERNELS = {
     'documents_any': {'similarity': {'softmax': {'cap': 4.0}}, 'shape': {'head_dim': 8},
                       'mask': {'any': [{'all': [{'not': 'document'}, {'block_window': {'block': 24, 'left': 1}}]},
                                        {'global': {'count': 2}}]}},
+    'given': {'similarity': 'softmax', 'mask': {'expr': 'seen[row][j]'}, 'shape': {'head_dim': 16},
+              'arrays': {'seen': {'shape': ['Nq', 'Nk'], 'type': 'bool'}}},
 }
 # The linear forms: properties that a state carried along the keys could break.
 CARRIED = {
@@ -92,6 +94,8 @@ FENCED = {
                     'arrays': {'far': {'shape': ['B', 'Nk']}, 'near': {'shape': ['Nk']}}, 'mask': 'causal',
                     'algorithm': 'linear', 'emit': ['forward', 'decode']},
     'none': {'similarity': 'softmax', 'emit': ['forward', 'backward']},
+    'given': {'similarity': 'softmax', 'mask': {'expr': 'seen[b][row][j]'}, 'emit': ['forward', 'backward'],
+              'arrays': {'seen': {'shape': ['B', 'Nq', 'Nk'], 'type': 'bool'}}},
     'elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
             'emit': EVERY_ENTRY},
     'square': {'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear',
@@ -112,7 +116,7 @@ FENCED_SIZES = (8, 12, 'f32'), (16, 24, 'f32'), (5, 8, 'bf16'), (24, 8, 'f32'), 
 WITHOUT_INSTRUCTIONS = {'square'}   # its code for x86-64-v4 consists of C's vectors only
 # Called with impossible sizes: states of all tokens, of the first and last ones, of sums; ids; prepared keys; sums over
 # keys that tiles add in turn; gradients that are sums.
-HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'elu', 'hedgehog', 'rows', 'rows_linear')} | {
+HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'given', 'elu', 'hedgehog', 'rows', 'rows_linear')} | {
     'keys': OF_KEYS['keys_prepared'] | {'shape': {'head_dim': 12, 'value_dim': 8, 'values': 'keys'}},
     'documents_carried': KERNELS['documents_carried'] | {'emit': EVERY_ENTRY},
     'sinks': {'prepare': ['rope'], 'similarity': 'softmax', 'emit': ['forward', 'decode'],
@@ -272,7 +276,7 @@ def masked_rows(folder, emitted):
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 190, 41, 2, 8, folder)
-    seen = definitions.mask(spec['mask'], 190, 41, P, 0, 0).any(-1)
+    seen = definitions.mask(spec['mask'], 190, 41, P, 0, 0, P).any(-1)
     check(not seen.all(), 'the test has no such row')
     out = run(P, q, k, v)
     check((out[:, :, ~seen] == 0).all(), 'a row without keys is not 0')
@@ -325,7 +329,7 @@ def nan_stays(folder, emitted):
         bad = q.copy()
         bad[1, 2, row, 3] = np.nan
         out = run(P, bad, k, v)
-        sees = definitions.mask(spec.get('mask'), 130, 130, P, 0, 0)
+        sees = definitions.mask(spec.get('mask'), 130, 130, P, 0, 0, P)
         check(not sees[row].any() or np.isnan(out[1, 2, row]).all(), 'row %d of q has a NaN, its result has none' % row)
         out[1, 2, row] = clean[1, 2, row]
         check(out.tobytes() == clean.tobytes(),
@@ -481,7 +485,8 @@ DRIVERS = {   # name: compiler, flags, checks, environment
 }
 FOR_ALL = ['address-clang']   # kernels take one of the other drivers each, in turn
 IN_TURN = ['gcc', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
-ALSO = {'documents_carried': ['thread-openmp']}   # states that threads pass on
+WITH_TABLES = {'given'}   # the workspace grows with the number of tiles
+ALSO = {'documents_carried': ['thread-openmp'], 'given': ['thread-openmp']}   # what threads make for each other
 
 
 def without_avx512(path):
@@ -562,6 +567,7 @@ def driver(folder, emitted, key):
         if not os.path.exists(where):
             raise Skip('there is no libarcher.so for ' + compiler('clang'))
         environment |= {'OMP_TOOL_LIBRARIES': where, 'LD_LIBRARY_PATH': os.path.dirname(os.path.realpath(where))}
+    if emitted.name in WITH_TABLES: checks = checks.replace('workspace', '')
     path = emitted.driver(key, cc, flags, [WRAP] if '-DCOUNT_ALLOCATIONS' in flags else [])
     before = []
     for _ in range(2):

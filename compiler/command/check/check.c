@@ -57,14 +57,18 @@ static void fill_bounds(double *data, int64_t n, const struct kernel_array *a, i
     }
 }
 
-/* Fills an array of truth values. Runs of them are true, others false, others mixed. */
-static void fill_flags(double *data, int64_t n, uint64_t *state)
+/* Fills an array of truth values. Runs of them are true, others false, others mixed. In a mask, several rows are equal,
+   so that it has tiles that are true or false. */
+static void fill_flags(double *data, int64_t n, int64_t columns, bool mask, uint64_t *state)
 {
     for (int64_t x = 0; x < n;) {
         const double kind = check_uniform(state);
         const int64_t end = x + 1 + (int64_t)(100 * check_uniform(state));
         for (; x < n && x < end; x++) data[x] = kind < 0.4 ? 1 : kind < 0.6 ? 0 : check_uniform(state) < 0.5;
     }
+    const int64_t equal = 1 + (int64_t)(60 * check_uniform(state));
+    for (int64_t x = columns; mask && x < n; x++)
+        if (x / columns % equal) data[x] = data[x - columns];
 }
 
 /* Sets the values of a sample, `count` elements, that are the first elements of its keys. */
@@ -113,7 +117,8 @@ static void fill(struct sample *s, const struct unit *p, const struct problem_si
             data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->dtype : DTYPE_F32);
         }
         if (array->dtype == DTYPE_U8)
-            fill_flags(data, n, state);
+            fill_flags(data, n, value->rank ? axis_extent(g->module, value->axes[value->rank - 1], size) : 1,
+                       array->tiled, state);
         else if (array->dtype == DTYPE_I32 && !array->compared)
             fill_bounds(data, n, array, size->n_k, state);
         else if (array->dtype == DTYPE_I32)

@@ -276,20 +276,68 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
 }
 
 #endif
+#if TILES
+/* ==== tables of the tiles of masks ==== */
+/* Sets a table of `masks` masks and returns its bytes. */
+static size_t set_table(struct mask_tiles *t, const uint8_t *flag, size_t masks, int64_t rows, int64_t columns,
+    unsigned char *tile)
+{
+    *t = (struct mask_tiles){flag, tile, rows, columns, rows / TILE_ROWS + (rows % TILE_ROWS > 0),
+        columns / TILE_COLUMNS + (columns % TILE_COLUMNS > 0), 0};
+    const size_t strips = bytes_times(masks, t->strips_of_mask);
+    t->strips = bytes_fit(strips) ? (int64_t)strips : 0;
+    return whole_lines(bytes_times(strips, t->tiles_of_strip));
+}
+
+/* Sets the tables of a call, which begin at `at`, and returns their bytes. */
+static size_t set_tiles(struct call *call, unsigned char *at)
+{
+    const struct attn_problem *const p = &call->p;
+    size_t bytes = 0;
+TILE_VALUES
+    return bytes;
+}
+
+static size_t tiles_bytes(const struct attn_problem *problem)
+{
+    struct call none = {.p = *problem};
+    return set_tiles(&none, NULL);
+}
+
+#endif
+#if SHARED
+/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
+static size_t call_bytes(const struct attn_problem *p)
+{
+    size_t bytes = 0;
+#if PREFIX_SUMS
+    bytes = bytes_plus(bytes, prefix_bytes(p));
+#endif
+#if TILES
+    bytes = bytes_plus(bytes, tiles_bytes(p));
+#endif
+    return bytes;
+}
+
+#endif
 size_t SPEC_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
+#if SHARED
+    const size_t shared = call_bytes(problem);
 #if PREFIX_SUMS
-    const size_t prefix = prefix_bytes(problem);
     const struct version terms = terms_version();
     size_t bytes = bytes_a_thread(&terms);
+#else
+    size_t bytes = 0;
+#endif
 #if SEVERAL
     if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
 #else
     const struct version this = version(problem->n_k);
     if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
 #endif
-    return bytes_fit(prefix) ? prefix + bytes * threads_served(problem) : 0;
+    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
 #elif SEVERAL
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 #else
@@ -478,6 +526,45 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+#if TILES
+/* Fills strips of the tables until none is left. */
+static void work_on_tiles(void *work)
+{
+    struct work *const w = (struct work *)work;
+    for (int64_t task; (task = take_task(w)) < w->tasks;) {
+        const struct mask_tiles *t = w->call->mask_tiles;
+        int64_t strip = task;
+        for (; strip >= t->strips; t++) strip -= t->strips;
+        const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * TILE_ROWS,
+            rows = min(t->rows - first, TILE_ROWS);
+        const uint8_t *const flag = t->flag + (mask * t->rows + first) * t->columns;
+        for (int64_t x = 0; x < t->tiles_of_strip; x++) {
+            enum { AHEAD = 4 * TILE_COLUMNS };
+            const int64_t from = x * TILE_COLUMNS, to = min(from + TILE_COLUMNS, t->columns);
+            for (int64_t row = 0; row < rows; row++)
+                __builtin_prefetch(flag + row * t->columns + min(from + AHEAD, t->columns));
+            const struct ids all = flags_of_rows(flag, t->columns, 0, rows, from, to);
+            t->tile[strip * t->tiles_of_strip + x] = (uint8_t)((all.max ? SOME : 0) | (all.min ? 0 : SOME_NOT));
+        }
+    }
+}
+
+/* Makes the tables of a call, on at most `threads` threads. */
+static void make_tiles(const struct call *call, int threads)
+{
+    const double of_thread = 1 << 18; /* reading fewer bytes takes less time than waking a thread */
+    struct work work = {.call = call};
+    double bytes = 0;
+    for (int k = 0; k < TILES; k++) {
+        work.tasks += call->mask_tiles[k].strips;
+        bytes += (double)(call->mask_tiles[k].strips * TILE_ROWS) * (double)call->mask_tiles[k].columns;
+    }
+    const double useful = 1 + bytes / of_thread;
+    work.threads = useful < threads ? (int)useful : threads;
+    in_threads(&work, work_on_tiles);
+}
+
+#endif
 #if PREFIX_SUMS
 /* Makes the prefix sums of a call. Each thread has `bytes` bytes of `work`. */
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
@@ -563,19 +650,23 @@ PARAM_ROW_VALUES
     const struct version this = version(call.p.n_k);
 #endif
     if (!runs(&this)) return ATTN_EMACHINE;
+#if SHARED
+    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > shared ? all - shared : 1;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
 #if PREFIX_SUMS
     const struct version terms = terms_version();
-    const size_t all = problem->workspace_bytes, prefix = prefix_bytes(&call.p), bytes = bytes_a_thread(&this),
-        given = !all ? 0 : all > prefix ? all - prefix : 1;
     if (!runs(&terms)) return ATTN_EMACHINE;
-    if (!bytes_fit(prefix)) return ATTN_ESIZE;
     size_t max_bytes = bytes_a_thread(&terms);
+#else
+    size_t max_bytes = 0;
+#endif
 #if SEVERAL
     if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
 #else
     if (bytes > max_bytes) max_bytes = bytes;
 #endif
-    unsigned char *const work = (unsigned char *)workspace + prefix;
+    unsigned char *const work = (unsigned char *)workspace + shared;
 #else
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
 #if SEVERAL
@@ -593,6 +684,10 @@ PARAM_ROW_VALUES
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
 #endif
+#if TILES
+    set_tiles(&call, work - tiles_bytes(&call.p));
+    make_tiles(&call, threads);
+#endif
 #if BY_HEADS
     if (this.by_heads) heads_as_queries(&call.p);
 #endif
@@ -600,6 +695,8 @@ PARAM_ROW_VALUES
     set_prefix_sums(&call, (unsigned char *)workspace);
     const int failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     return failed ? failed : run(&call, &this, threads, work, bytes);
+#elif TILES
+    return run(&call, &this, threads, work, bytes);
 #else
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);
 #endif
@@ -739,8 +836,8 @@ static size_t shared_bytes(const struct attn_problem *problem)
 #if PREFIX_GRADIENTS
     bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
 #endif
-#if PREFIX_SUMS
-    bytes = bytes_plus(bytes, prefix_bytes(problem));
+#if SHARED
+    bytes = bytes_plus(bytes, call_bytes(problem));
 #endif
     return bytes;
 }
@@ -832,8 +929,12 @@ PARAM_ROW_VALUES
 #else
     (void)next;
 #endif
+#if TILES
+    set_tiles(&call, work - tiles_bytes(problem));
+    make_tiles(&call, threads);
+#endif
 #if PREFIX_SUMS
-    unsigned char *const prefix = work - prefix_bytes(problem); /* the last of the bytes that all threads share */
+    unsigned char *const prefix = work - call_bytes(problem);
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, prefix);

@@ -24,10 +24,23 @@
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
+#if TILES
+/* The table of the tiles of a mask. SOME: some flags of the tile are true; SOME_NOT: some are false. */
+enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2 };
+struct mask_tiles {
+    const uint8_t *flag; /* [masks, rows, columns] */
+    uint8_t *tile;       /* [strips, tiles of a strip]; a strip is TILE_ROWS rows of a mask, or its last rows */
+    int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
+};
+
+#endif
 struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct SPEC_params *params;
     ARRAY_MEMBERS
+#if TILES
+    struct mask_tiles mask_tiles[TILES]; /* of TILED_NAMES */
+#endif
 #if BACKWARD
     ROW_MEMBERS
 #endif
@@ -266,6 +279,42 @@ INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
 {
     return flags_of_rows(flag, 0, 0, 1, from, to);
 }
+#if TILES
+/* Does the same by a table. Tiles that are partly in the range count as a whole, so `min` may be smaller and `max`
+   larger. The rows are numbered through all masks. */
+INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int64_t end, int64_t from, int64_t to)
+{
+    const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / TILE_COLUMNS,
+        right = (to + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* rows of several masks */
+    for (int64_t strip = (first - before) / TILE_ROWS; strip * TILE_ROWS < min(end - before, t->rows); strip++) {
+        const uint8_t *const tile = t->tile + (mask * t->strips_of_mask + strip) * t->tiles_of_strip;
+        for (int64_t x = left; x < right; x++) seen |= tile[x];
+    }
+    return (struct ids){!(seen & SOME_NOT), seen & SOME};
+}
+
+/* Consecutive columns of a mask. */
+struct run {
+    int64_t from, to;
+};
+/* Sets *run to the next columns before `end`, at most `most`, that are in tiles with a true flag in these rows. Returns
+   whether there are any. */
+INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, int64_t end_row, int64_t most,
+    int64_t end)
+{
+    run->from = run->to;
+    run->to = min(run->from + most, end);
+    for (int64_t x = run->from; x < run->to; x = x / TILE_COLUMNS * TILE_COLUMNS + TILE_COLUMNS) {
+        if (flags_of_tiles(t, first, end_row, x, x + 1).max) continue;
+        if (x > run->from)
+            run->to = x;
+        else
+            run->to = min((run->from = (x / TILE_COLUMNS + 1) * TILE_COLUMNS) + most, end);
+    }
+    return run->from < run->to;
+}
+#endif
 /* Returns the flag at position x of n, or the one at the nearest end. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {

@@ -594,6 +594,39 @@ TARGET INLINE mask_T flags_of_lanes_T(const uint8_t *flag, int64_t step, int64_t
     return __builtin_convertvector(lanes != 0, mask_T);
 }
 
+/* Copies n flags of each of LANES rows, which are `step` bytes apart: to[x * LANES + lane] is flag[lane * step + x].
+   Lanes from `count` on are 0. */
+TARGET INLINE void turn_flags_T(uint8_t *to, const uint8_t *flag, int64_t step, int64_t count, int64_t n)
+{
+    enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; LANES is a multiple */
+    const int64_t turned = count < LANES ? 0 : n / SIDE * SIDE;
+    for (int64_t x = 0; x < turned; x += SIDE)
+        for (int lane = 0; lane < LANES; lane += SIDE) {
+            uint64_t word[SIDE];
+            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* the flags of the next tile */
+                __builtin_prefetch(flag + (lane + k) * step + min(x + n, step));
+            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(&word[k], flag + (lane + k) * step + x, SIDE);
+            UNROLL for (int k = 0; k < SIDE; k++) { /* exchanges blocks of 1, 2 and 4 bytes across the diagonal */
+                const uint64_t change = k & 1 ? 0 : (word[k] >> 8 ^ word[k | 1]) & UINT64_C(0x00ff00ff00ff00ff);
+                word[k | 1] ^= change;
+                word[k] ^= change << 8;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) {
+                const uint64_t change = k & 2 ? 0 : (word[k] >> 16 ^ word[k | 2]) & UINT64_C(0x0000ffff0000ffff);
+                word[k | 2] ^= change;
+                word[k] ^= change << 16;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) {
+                const uint64_t change = k & 4 ? 0 : (word[k] >> 32 ^ word[k | 4]) & UINT64_C(0x00000000ffffffff);
+                word[k | 4] ^= change;
+                word[k] ^= change << 32;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(to + (x + k) * LANES + lane, &word[k], SIDE);
+        }
+    for (int64_t x = turned; x < n; x++)
+        for (int lane = 0; lane < LANES; lane++) to[x * LANES + lane] = lane < count ? flag[lane * step + x] : 0;
+}
+
 #if BF16_PRODUCTS
 /* A pair of bf16 has 32 bits, with the first element in the lower half. AVX512-BF16 has instructions that multiply
    pairs, and that round floats to pairs. */
