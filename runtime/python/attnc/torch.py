@@ -14,7 +14,7 @@ from ._call import _INTEGERS, Saved, _has_tangent, _is_number, key_of_tensors
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
-__all__ = ["Attention", "MultiheadAttention", "Replacement", "replace"]
+__all__ = ["Attention", "MultiheadAttention", "Replacement", "Untranslatable", "flex_attention", "replace"]
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
            "i32": torch.int32, "u8": torch.bool}
@@ -454,3 +454,11 @@ class Attention(nn.Module):
 
 
 from ._replace import MultiheadAttention, Replacement, replace  # noqa: E402 (_replace imports names defined above)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Untranslatable", "flex_attention"):  # PyTorch takes seconds to import what they need
+        from . import flex
+
+        return getattr(flex, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

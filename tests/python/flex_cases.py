@@ -1,0 +1,182 @@
+"""attnc.torch.flex_attention: PyTorch's own results, gradients of captured tensors, and errors that quote the line."""
+import math
+
+from common import *
+
+import torch
+from torch.nn.attention import flex_attention as flex
+from torch.nn.attention.flex_attention import AuxRequest, BlockMask, create_block_mask, create_mask
+
+import attnc.torch
+
+B, H, G, L, S, D = 2, 4, 2, 70, 45, 8
+flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = False
+
+
+def tensors(n_q=L, n_k=L, dtype=torch.float32, grad=False, seed=0):
+    torch.manual_seed(seed)
+    return [torch.randn(B, heads, n, D, dtype=dtype, requires_grad=grad) for heads, n in ((H, n_q), (G, n_k), (G, n_k))]
+
+
+def captured():
+    torch.manual_seed(1)
+    return {'slopes': torch.tensor([0.5, 0.25, 0.125, 0.0625]), 'table': torch.randn(H, 2 * L), 'cap': torch.tensor(5.0),
+            'bias': torch.randn(B, H, L, L), 'keys': torch.randn(B, H, L).to(torch.bfloat16),
+            'document': torch.sort(torch.randint(0, 3, (B, L)), -1)[0], 'prefix': torch.tensor([10, 33]),
+            'bucket': torch.randint(0, 2 * L, (L,)), 'tree': torch.rand(L, L) < 0.3, 'pages': torch.randint(-3, 3, (L,))}
+
+
+def scores(c):
+    inf = float('inf')
+    return {
+        'none': None,
+        'causal': lambda s, b, h, q, k: torch.where(q >= k, s, -inf),
+        'causal_turned': lambda s, b, h, q, k: torch.where(q < k, torch.tensor(-inf), s),
+        'distance': lambda s, b, h, q, k: s + (q - k) * 0.1,
+        'alibi': lambda s, b, h, q, k: s + c['slopes'][h] * (k - q),
+        'softcap': lambda s, b, h, q, k: c['cap'] * torch.tanh(s / c['cap']),
+        'softcap_of_a_number': lambda s, b, h, q, k: 5.0 * torch.tanh(s / 5.0),
+        'bias': lambda s, b, h, q, k: s + c['bias'][b, h, q, k],
+        'bias_in_steps': lambda s, b, h, q, k: s + c['bias'][b][h][q, k] - c['bias'][0, 1, 2, 3],
+        'table': lambda s, b, h, q, k: s + c['table'][h, q - k + L],
+        'negative_subscripts': lambda s, b, h, q, k: s + c['table'][h, q - k],
+        'bucket': lambda s, b, h, q, k: s * c['table'][h, c['bucket'][k]],
+        'half': lambda s, b, h, q, k: s - c['keys'][b, h, k],
+        'clamped': lambda s, b, h, q, k: s + c['table'][h, torch.clamp((q - k).abs(), max=7)],
+        'floors': lambda s, b, h, q, k: s * ((q - k) % 3 + 0.5) + (q - k) // 4 + c['pages'][q] // 2 + (k - q).remainder(5),
+        'two_branches': lambda s, b, h, q, k: torch.where(q % 2 == 0, s, torch.where(k <= q, s * 2, -inf)),
+        'functions': lambda s, b, h, q, k: (s * torch.sigmoid(s) + (q >= k).float() - torch.log1p(k.abs())
+                                            + torch.erf(s) * torch.rsqrt(1.0 + q) - (s ** 2) / 10 + torch.minimum(s, -s)),
+    }
+
+
+def masks(c):
+    return {
+        'none': None,
+        'causal': lambda b, h, q, k: q >= k,
+        'window': lambda b, h, q, k: (q >= k) & (q - k <= 9),
+        'document': lambda b, h, q, k: (c['document'][b, q] == c['document'][b, k]) & (k <= q),
+        'prefix': lambda b, h, q, k: (k < c['prefix'][b]) | (q >= k),
+        'heads': lambda b, h, q, k: ((q - k) % 3 == 0) & (q >= k) & ~((h == 1) & (k > 5)),
+        'blocks': lambda b, h, q, k: q // 16 == k // 16,
+        'given': lambda b, h, q, k: c['tree'][q, k] | (q == k),
+        'both': flex.and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: torch.logical_not(k == 3)),
+    }
+
+
+def block_mask(mod, n_q=L, n_k=L):
+    return None if mod is None else create_block_mask(mod, B, H, n_q, n_k, device='cpu')
+
+
+def dense(score_mod, mask_mod, q, k, v):
+    """Computes attention by tensor operations, which autograd can differentiate."""
+    n_q, n_k = q.shape[2], k.shape[2]
+    s = (q @ k.repeat_interleave(H // G, 1).transpose(-1, -2)) / math.sqrt(D)
+    if score_mod:
+        at = torch.meshgrid(*(torch.arange(n) for n in (B, H, n_q, n_k)), indexing='ij')
+        s = score_mod(s, *at)
+    if mask_mod:
+        s = s.masked_fill(~create_mask(mask_mod, B, H, n_q, n_k, device='cpu'), -math.inf)
+    return torch.softmax(s, -1).nan_to_num(0) @ v.repeat_interleave(H // G, 1)
+
+
+@case
+def pytorch_computes_the_same(folder):
+    c, (q, k, v) = captured(), tensors()
+    for pairs in (((s, 'none') for s in scores(c)), ((s, 'causal') for s in scores(c)), (('none', m) for m in masks(c))):
+        for s, m in pairs:
+            mask = block_mask(masks(c)[m])
+            wanted, lse = flex.flex_attention(q, k, v, scores(c)[s], mask, enable_gqa=True, return_lse=True)
+            made, made_lse = attnc.torch.flex_attention(q, k, v, scores(c)[s], mask, enable_gqa=True, return_lse=True)
+            close(made, wanted, 2e-5, '%s, %s' % (s, m))
+            close(made_lse, lse, 2e-5, '%s, %s: lse' % (s, m))
+
+
+@case
+def other_lengths_scales_and_dtypes(folder):
+    c = captured()
+    mod = masks(c)['causal']
+    for dtype, limit in (torch.float64, 1e-10), (torch.bfloat16, 3e-2), (torch.float16, 4e-3):
+        for n_q, n_k in (L, S), (S, L):
+            q, k, v = tensors(n_q, n_k, dtype)
+            wanted = flex.flex_attention(q.double(), k.double(), v.double(), scores(c)['alibi'], block_mask(mod, n_q, n_k),
+                                         0.3, True)
+            made, aux = attnc.torch.flex_attention(q, k, v, scores(c)['alibi'], block_mask(mod, n_q, n_k), 0.3, True,
+                                                   return_aux=AuxRequest(lse=True))
+            close(made.double(), wanted, limit, '%s, %s x %s' % (dtype, n_q, n_k))
+            check(aux.lse.shape == (B, H, n_q) and aux.max_scores is None, aux)
+
+
+@case
+def gradients_of_captured_tensors(folder):
+    learned = {name: tensor.clone().requires_grad_() for name, tensor in captured().items() if tensor.is_floating_point()}
+    c = captured() | learned
+    for s, m in (('alibi', 'causal'), ('softcap', 'document'), ('bias', 'none'), ('table', 'causal'), ('half', 'window'),
+                 ('bucket', 'none'), ('functions', 'causal'), ('two_branches', 'prefix')):
+        q, k, v = tensors(grad=True)
+        dout = torch.randn(B, H, L, D)
+        each = [q, k, v, *(learned[name] for name in ('slopes', 'cap', 'bias', 'table', 'keys'))]
+        wanted = torch.autograd.grad(dense(scores(c)[s], masks(c)[m], q, k, v), each, dout, allow_unused=True)
+        made = torch.autograd.grad(attnc.torch.flex_attention(q, k, v, scores(c)[s], block_mask(masks(captured())[m]),
+                                                              enable_gqa=True), each, dout, allow_unused=True)
+        for number, (one, two) in enumerate(zip(made, wanted)):
+            check((one is None) == (two is None), '%s: gradient %d' % (s, number))
+            if one is not None:
+                limit = (2e-2 if one.dtype == torch.bfloat16 else 1e-4) * max(1, float(two.abs().max()))
+                check(one.dtype == two.dtype, '%s: gradient %d is %s' % (s, number, one.dtype))
+                close(one.float(), two.float(), limit, '%s: gradient %d' % (s, number))
+
+
+@case
+def blocks_without_a_function(folder):
+    q, k, v = tensors(64, 64)
+    counts = torch.tensor([1, 2, 0, 1]).expand(1, 1, 4)
+    listed = torch.tensor([[2, 0, 0, 0], [0, 3, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]).expand(1, 1, 4, 4)
+    mask = BlockMask.from_kv_blocks(counts.int(), listed.int(), BLOCK_SIZE=16, seq_lengths=(64, 64))
+    wanted = dense(None, lambda b, h, x, y: mask.to_dense()[0, 0].bool()[x // 16, y // 16], q, k, v)
+    close(attnc.torch.flex_attention(q, k, v, None, mask, enable_gqa=True), wanted, 1e-5, 'blocks')
+
+
+@case
+def what_it_refuses(folder):
+    c, (q, k, v) = captured(), tensors()
+    def gamma(s, b, h, x, y): return torch.lgamma(s)
+    def branch(s, b, h, x, y): return s if x > y else -s
+    def whole(s, b, h, x, y): return s + c['slopes']
+    def inside(s, b, h, x, y): return 2 * torch.where(x > y, s, -math.inf)
+    for mod, why in ((gamma, 'torch.lgamma()'), (branch, 'a Python condition on a position or a score; '),
+                     (whole, 'a tensor of shape [4] without subscripts'), (inside, '-inf inside a formula; ')):
+        refuses(lambda: attnc.torch.flex_attention(q, k, v, mod, enable_gqa=True), attnc.torch.Untranslatable,
+                'flex_attention cannot compile %s…' % why)
+        try:
+            attnc.torch.flex_attention(q, k, v, mod, enable_gqa=True)
+        except NotImplementedError as error:
+            check('flex_cases.py:%d: def %s' % (mod.__code__.co_firstlineno, mod.__name__) in str(error), error)
+    refuses(lambda: attnc.torch.flex_attention(q, k, v), ValueError,
+            'query has 4 heads and key has 2: this needs enable_gqa=True')
+    refuses(lambda: attnc.torch.flex_attention(q, k, v, None, block_mask(masks(c)['causal'], 30, 30), enable_gqa=True),
+            ValueError, 'block_mask is for 30 queries and 30 keys, but the call has 70 and 70')
+    fewer = block_mask(masks(c)['causal'])
+    fewer.mask_mod = lambda b, h, x, y: x >= 0
+    fewer.kv_num_blocks, fewer.full_kv_num_blocks = fewer.kv_num_blocks * 0, None
+    refuses(lambda: attnc.torch.flex_attention(q, k, v, None, fewer, enable_gqa=True), attnc.torch.Untranslatable,
+            'the blocks of this BlockMask hide keys that its mask_mod shows: …')
+
+
+@case
+def one_kernel_serves_other_tensors(folder):
+    """The kernel does not depend on the values of captured tensors, nor on lengths."""
+    from attnc import flex as ours
+    before = None
+    for n, shift in (L, 0.0), (S, 1.0):
+        q, k, v = tensors(n, n)
+        slopes, document = torch.rand(H) + shift, torch.zeros(B, n, dtype=torch.long)
+        mask = block_mask(lambda b, h, x, y: (document[b, x] == document[b, y]) & (x >= y), n, n)
+        attnc.torch.flex_attention(q, k, v, lambda s, b, h, x, y: s - slopes[h] * (x - y), mask, enable_gqa=True)
+        count = len(attnc._kernel._formulas)
+        check(before in (None, count), '%s kernels, then %s' % (before, count))
+        before = count
+
+
+if __name__ == '__main__':
+    sys.exit(main(__doc__))
