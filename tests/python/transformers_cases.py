@@ -117,6 +117,31 @@ def beams_and_assistants(folder):
 
 
 @case
+def caches(folder):
+    """attnc.transformers.Cache with beams, assistants, windows and padding; a token copies no other token."""
+    for name in 'Llama', 'Mistral', 'Gemma2', 'GptOss', 'Qwen3Next':
+        eager, ours = model_of(name), model_of(name, 'attnc')
+        for more in {}, {'num_beams': 3}, {'prompt_lookup_num_tokens': 3}:
+            if name == 'Qwen3Next' and more:
+                continue
+            given = {'input_ids': ids(1)} if 'prompt_lookup_num_tokens' in more else inputs(name, 'left')
+            cache = attnc.transformers.Cache(ours.config)
+            got = tokens(ours, given, 14, cache=cache, **more)
+            check(bool((tokens(eager, given, 14, **more) == got).all()), '%s with %s' % (name, more))
+    cache, model = attnc.transformers.Cache(), model_of('Llama', 'attnc')
+    with torch.no_grad():
+        model(ids(), cache=cache)
+        before = cache.layers[0].keys.data_ptr()
+        for n in range(20):
+            model(ids(3, 1, n), cache=cache)
+    check(cache.layers[0].keys.data_ptr() == before and cache.get_seq_length() == 31, 'the keys have moved')
+    cache.crop(-5)
+    with torch.no_grad():
+        model(ids(3, 1), cache=cache)
+    check(cache.layers[0].keys.data_ptr() == before and cache.get_seq_length() == 27, 'the keys have moved after crop()')
+
+
+@case
 def weights_are_refused_by_name(folder):
     eager, ours = model_of('Llama'), model_of('Llama', 'attnc')
     with warnings.catch_warnings(record=True) as said, torch.no_grad():
@@ -150,6 +175,83 @@ def autocast(folder):
     near(one, two, 'logits', 0.03)
     for key, gradient in of_one.items():
         near(gradient, of_two[key], key, 0.08)
+
+
+@case
+def compiled(folder):
+    """torch.compile without a graph break; dropout draws what it draws without torch.compile."""
+    for name, changes in ('Llama', {'attention_dropout': 0.3}), ('T5', {}), ('GptOss', {}):
+        torch._dynamo.reset()
+        model, given = model_of(name, 'attnc', **changes), inputs(name, 'left')
+        wanted, _ = outputs(model_of(name), name, given)
+        graph = torch.compile(model, fullgraph=True, backend='aot_eager')
+        near(wanted, outputs(graph, name, given)[0], name)
+        model.train()
+        made = []
+        for one in graph, model:
+            torch.manual_seed(7)
+            made.append(outputs(one, name, given, True) if changes else None)
+        if changes:
+            near(made[1][0], made[0][0], 'logits with dropout', 1e-6)
+            for key, gradient in made[1][1].items():
+                near(gradient, made[0][1]['_orig_mod.' + key], key)
+
+
+@case
+def checkpoints(folder):
+    """Gradient checkpointing draws the same dropout again."""
+    for name, changes in ('Llama', {'attention_dropout': 0.3}), ('Bert', {'attention_probs_dropout_prob': 0.3}):
+        model, made = model_of(name, 'attnc', **changes).train(), []
+        for _ in range(2):
+            torch.manual_seed(3)
+            made.append(outputs(model, name, {**inputs(name, 'right'), 'use_cache': False}, True)[1])
+            model.gradient_checkpointing_enable()
+        for key, gradient in made[0].items():
+            near(gradient, made[1][key], '%s: %s' % (name, key), 1e-6)
+        torch.manual_seed(4)
+        other = outputs(model, name, {**inputs(name, 'right'), 'use_cache': False}, True)[1]
+        check(any(bool((other[key] != gradient).any()) for key, gradient in made[0].items()), 'the seed changes nothing')
+
+
+@case
+def trainer(folder):
+    """Trainer reaches the losses of eager attention."""
+    losses = []
+    for kind in 'eager', 'attnc':
+        model = model_of('Llama', kind)
+        words = [{'input_ids': row, 'labels': row} for row in ids(8, 11)]
+        settings = transformers.TrainingArguments(os.path.join(folder, kind), max_steps=4, per_device_train_batch_size=2,
+                                                  logging_steps=1, report_to=[], use_cpu=True, disable_tqdm=True,
+                                                  save_strategy='no', learning_rate=1e-2, seed=1)
+        run = transformers.Trainer(model, settings, train_dataset=words)
+        run.remove_callback(transformers.PrinterCallback)
+        run.train()
+        losses.append([line['loss'] for line in run.state.log_history if 'loss' in line])
+    check(len(losses[0]) == 4, 'losses: %s' % losses)
+    check(all(abs(float(a) - float(b)) < 1e-3 for a, b in zip(*losses)), 'losses %s and %s' % tuple(losses))
+
+
+def _one_of_two(rank, folder):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group('gloo', init_method='file://' + os.path.join(folder, 'meet'), rank=rank, world_size=2)
+    model = model_of('Llama', 'attnc').train()
+    wrapped = torch.nn.parallel.DistributedDataParallel(model)
+    mine = ids(4)[2 * rank:2 * rank + 2]
+    wrapped(input_ids=mine, labels=mine, use_cache=False).loss.backward()
+    torch.save([p.grad for p in model.parameters()], os.path.join(folder, 'gradients%d' % rank))
+    torch.distributed.destroy_process_group()
+
+
+@case
+def two_processes(folder):
+    """DistributedDataParallel over gloo: the mean of the gradients of two processes."""
+    torch.multiprocessing.start_processes(_one_of_two, (folder,), nprocs=2, start_method='spawn')
+    made = [torch.load(os.path.join(folder, 'gradients%d' % rank)) for rank in range(2)]
+    model = model_of('Llama', 'eager').train()
+    model(input_ids=ids(4), labels=ids(4), use_cache=False).loss.backward()
+    for (key, p), *each in zip(model.named_parameters(), *made):
+        near(p.grad, each[0], key, 1e-3)
+        check(bool((each[0] == each[1]).all()), 'the processes differ: ' + key)
 
 
 @case

@@ -4,7 +4,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import math
 import warnings
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from ._compiler import Source
 from ._model_mask import FAR, Mask
-from .torch import _WORDS, _call_text, _constant, _constant_size, _is_eager, _kernel_of
+from .torch import _WORDS, _constant, _constant_size, _directly, _forward, _is_eager, _kernel_of, _seed, drawn_seed
 
 _SUBSCRIPTS = {"B": "b", "H": "h", "Nq": "row", "Nk": "j"}
 _Axes = Tuple[str, ...]
@@ -187,22 +186,23 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     mask, extra = _mask_of(attention_mask, query, key, causal, sliding_window)
     if position_bias is not None:
-        extra = position_bias.float() if extra is None else position_bias.float() + extra
+        extra = position_bias if extra is None else position_bias + extra
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     reason = _reason(query, output_attentions)
     if reason:
         _say(f"attnc: {type(module).__name__} computes its attention by PyTorch: {reason}")
         return plainly(query, key, value, mask, scale, softcap, s_aux, extra, dropout)
+    real = torch.float64 if query.dtype == torch.float64 else torch.float32
     numbers: Dict[str, Any] = dict(mask.numbers(query.shape[0]), scale=scale)
     axes: Optional[_Axes] = None
     if softcap is not None:
         numbers["cap"] = softcap
     if s_aux is not None:
-        numbers["sink"] = s_aux.float().contiguous()
+        numbers["sink"] = s_aux.to(real).contiguous()
     if extra is not None:
         sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
         extra = extra[..., :key.shape[2]].expand(*extra.shape[:2], *sizes[2:])
-        numbers["extra"], axes = _compact(extra, ["B", "H", "Nq", "Nk"], sizes)
+        numbers["extra"], axes = _compact(extra.to(real), ["B", "H", "Nq", "Nk"], sizes)
     seen = None if mask.seen is None else ("B", "Nq", "Nk") if mask.seen.dim() == 3 else ("B", "H", "Nq", "Nk")
     traits = Traits(softcap is not None, s_aux is not None, axes, mask.ids is not None, mask.kept is not None, seen,
                     dropout)
@@ -212,10 +212,22 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
 
 def _call(text: str, query: Tensor, key: Tensor, value: Tensor, numbers: Dict[str, Any], drops: bool) -> Tensor:
     """Calls the kernel, and returns its result with heads after positions."""
+    real = torch.float64 if query.dtype == torch.float64 else torch.float32
     query, key, value = (a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value))
     if _wanted is not None:
         _wanted.add((text, query.requires_grad or key.requires_grad or value.requires_grad))
         return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
-    seed = int(torch.randint(1, 2**63 - 1, (), device="cpu")) if drops else None
-    given = [numbers[name] for name in _names(text)]
-    return _call_text(text, query, key, value, given, seed).transpose(1, 2).contiguous()
+    drawn = drawn_seed() if drops else None
+    given = [_as_tensor(numbers[name], real) if name in ("scale", "cap") else _as_tensor(numbers[name], torch.int32)
+             for name in _names(text)]
+    differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *given))
+    if not differentiable and not torch.compiler.is_compiling() and _is_eager(query, key, value, *given):
+        out = query.new_empty(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
+        _directly(_kernel_of(text), query, key, value, given, _seed(None, drawn), out.transpose(1, 2))
+        return out
+    made: Tensor = _forward(text, query, key, value, given, None, differentiable, drawn)[0]
+    return made.transpose(1, 2).contiguous()
+
+
+def _as_tensor(value: Any, dtype: torch.dtype) -> Tensor:
+    return value if isinstance(value, Tensor) else torch.tensor(value, dtype=dtype, device="cpu")

@@ -101,16 +101,16 @@ class _Told:
 
     def add(self, function: Any) -> None:
         """Adds what a function hides. Raises Unknown for a function that is not of transformers.masking_utils."""
-        if getattr(function, "__module__", None) != _utils.__name__:
+        if function is _utils.causal_mask_function:
+            self.right = min(self.right, 0)
+            return
+        if function is _utils.bidirectional_mask_function:
+            return
+        # torch.compile does not show what a function has captured
+        if torch.compiler.is_compiling() or getattr(function, "__module__", None) != _utils.__name__:
             raise Unknown
         name = function.__qualname__.partition(".")[0]
-        if name == "causal_mask_function":
-            self.right = min(self.right, 0)
-        elif name == "bidirectional_mask_function":
-            pass
-        elif torch.compiler.is_compiling():
-            raise Unknown  # torch.compile does not show what a function has captured
-        elif name == "and_masks":
+        if name == "and_masks":
             for part in _captured(function)["mask_functions"]:
                 self.add(part)
         elif name == "sliding_window_overlay":

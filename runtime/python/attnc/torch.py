@@ -64,25 +64,34 @@ def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]]) -> Mapping[st
     return {p.name: None if value is None else value.detach() for p, value in zip(kernel.parameters, parameters)}
 
 
-# ---- the operators
+# ---- the operators. A seed is a number, or a tensor without axes that is drawn in a graph of torch.compile.
+
+
+def _seed(seed: Optional[int], drawn: Optional[Tensor]) -> Optional[int]:
+    return seed if drawn is None else int(drawn)
+
+
+def drawn_seed() -> Tensor:
+    """A new seed for dropout, from PyTorch's generator."""
+    return torch.randint(1, 2**63 - 1, (), dtype=torch.int64, device="cpu")
 
 
 @torch.library.custom_op("attnc::forward", mutates_args=())
 def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]], seed: Optional[int],
-             saves: bool) -> Tuple[Tensor, Tensor]:
+             saves: bool, drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     made = _kernel_of(kernel)
     binding = made._with_gradients() if saves else made._binding
     rows = q.shape[0] * q.shape[1] * q.shape[2] if saves and q.dim() == 4 else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
     saved = torch.zeros(_saved_size(made, rows) if saves else 0, dtype=sums)
-    out = binding.forward(q.detach(), k.detach(), v.detach(), _given(made, parameters), seed, None,
+    out = binding.forward(q.detach(), k.detach(), v.detach(), _given(made, parameters), _seed(seed, drawn), None,
                           torch.get_num_threads(), _Kept(saved) if saves else None)
     return out, saved
 
 
 @_forward.register_fake
 def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]], seed: Optional[int],
-      saves: bool) -> Tuple[Tensor, Tensor]:
+      saves: bool, drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     made = _kernel_of(kernel)
     _check(made, q, k, v)
     size = _saved_size(made, q.shape[0] * q.shape[1] * q.shape[2]) if saves else 0
@@ -92,20 +101,22 @@ def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optiona
 
 @torch.library.custom_op("attnc::backward", mutates_args=())
 def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
-              parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
+              parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool],
+              drawn: Optional[Tensor]) -> List[Tensor]:
     made = _kernel_of(kernel)
     binding = made._with_gradients()
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
         dout = dout.contiguous()  # the gradient of a sum, for example, is an expanded tensor with stride 0
     result = binding.backward(q.detach(), k.detach(), v.detach(), out.detach(), dout.detach(),
-                              _given(made, parameters), seed, _Kept(saved), names, None, torch.get_num_threads())
+                              _given(made, parameters), _seed(seed, drawn), _Kept(saved), names, None, torch.get_num_threads())
     return [getattr(result, name) for name in names]
 
 
 @_backward.register_fake
 def _(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
-      parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
+      parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool],
+      drawn: Optional[Tensor]) -> List[Tensor]:
     made = _kernel_of(kernel)
     learned = [value for p, value in zip(made.parameters, parameters) if _is_learned(p)]
     return [torch.empty(a.shape, dtype=a.dtype, device=a.device)
@@ -117,9 +128,9 @@ def _is_learned(p: Any) -> bool:
 
 
 def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Tensor, Tensor]) -> None:
-    kernel, q, k, v, parameters, seed, saves = inputs
-    ctx.kernel, ctx.seed, ctx.saves, ctx.there = kernel, seed, saves, [p is not None for p in parameters]
-    ctx.save_for_backward(q, k, v, *output, *(p for p in parameters if p is not None))
+    kernel, q, k, v, parameters, seed, saves, drawn = inputs
+    ctx.kernel, ctx.seed, ctx.saves, ctx.there = kernel, seed, saves, [p is not None for p in (*parameters, drawn)]
+    ctx.save_for_backward(q, k, v, *output, *(p for p in (*parameters, drawn) if p is not None))
     ctx.mark_non_differentiable(output[1])
 
 
@@ -128,18 +139,20 @@ def _differentiate(ctx: Any, dout: Tensor, _: Any) -> Tuple[Any, ...]:
     made = _kernel_of(ctx.kernel)
     if not ctx.saves:
         raise RuntimeError(f"{made.name}: forward was called without saving values for gradients")
-    parameters = [rest.pop(0) if there else None for there in ctx.there]
+    *parameters, drawn = [rest.pop(0) if there else None for there in ctx.there]
     needs = ctx.needs_input_grad
     of_parameters = needs[4] if isinstance(needs[4], (list, tuple)) else [needs[4]] * len(parameters)
     learned = [number for number, p in enumerate(made.parameters) if _is_learned(p)]
     wanted = [*needs[1:4], *(bool(of_parameters[number]) for number in learned)]
-    results = _backward(ctx.kernel, dout, q, k, v, out, saved, parameters, ctx.seed, wanted) if any(wanted) else []
+    results = []
+    if any(wanted):
+        results = _backward(ctx.kernel, dout, q, k, v, out, saved, parameters, ctx.seed, wanted, drawn)
     each = iter(results)
     gradients = [next(each) if is_wanted else None for is_wanted in wanted]
     by_parameter: List[Optional[Tensor]] = [None] * len(parameters)
     for number, gradient in zip(learned, gradients[3:]):
         by_parameter[number] = gradient
-    return None, *gradients[:3], by_parameter, None, None
+    return None, *gradients[:3], by_parameter, None, None, None
 
 
 def _keep_nothing(ctx: Any, inputs: Tuple[Any, ...], output: List[Tensor]) -> None:
@@ -179,17 +192,18 @@ def _merged_parameters(kernel: Kernel, parameters: Sequence[Optional[Tensor]], d
 
 @_forward.register_vmap
 def _(info: Any, in_dims: Any, kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
-      seed: Optional[int], saves: bool) -> Any:
+      seed: Optional[int], saves: bool, drawn: Optional[Tensor]) -> Any:
     count = info.batch_size
     merged = [_merged(a, dim, count) for a, dim in zip((q, k, v), in_dims[1:4])]
     given = _merged_parameters(_kernel_of(kernel), parameters, in_dims[4], count)
-    out, saved = _forward(kernel, *merged, given, seed, saves)
+    out, saved = _forward(kernel, *merged, given, seed, saves, drawn)
     return (out.unflatten(0, (count, -1)), saved), (0, None)
 
 
 @_backward.register_vmap
 def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
-      parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> Any:
+      parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool],
+      drawn: Optional[Tensor]) -> Any:
     count, made = info.batch_size, _kernel_of(kernel)
     if made.dropout and (any(wanted[3:]) or in_dims[5] is None):
         raise NotImplementedError(f"{made.name}: this call of vmap would not draw what forward drew, because dropout "
@@ -202,15 +216,16 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
             one = [a[number] for a in arrays]
             given = [p if p is None or dim is None else p.select(dim, number)
                      for p, dim in zip(parameters, in_dims[7] or [None] * len(parameters))]
-            out_again, saved_again = _forward(kernel, *one[1:4], given, seed, True)
-            each.append(_backward(kernel, *one[:4], out_again, saved_again, given, seed, wanted))
+            out_again, saved_again = _forward(kernel, *one[1:4], given, seed, True, drawn)
+            each.append(_backward(kernel, *one[:4], out_again, saved_again, given, seed, wanted, drawn))
         results = [torch.stack(several) for several in zip(*each)]
     else:
         merged = [_merged(a, dim, count) for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
         given = _merged_parameters(made, parameters, in_dims[7], count)
         if in_dims[5] is None:  # forward ran without vmap, so it saved values for only one of the batches
-            _, saved = _forward(kernel, *merged[1:4], given, seed, True)
-        results = [a.unflatten(0, (count, -1)) for a in _backward(kernel, *merged, saved, given, seed, wanted)]
+            _, saved = _forward(kernel, *merged[1:4], given, seed, True, drawn)
+        results = [a.unflatten(0, (count, -1))
+                   for a in _backward(kernel, *merged, saved, given, seed, wanted, drawn)]
     return results, [0] * len(results)
 
 
@@ -322,7 +337,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
         return _directly(kernel, q, k, v, parameters, seed, out, threads)
     if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, *parameters):
         return _directly(kernel, q, k, v, parameters, seed)
-    return _forward(kernel._text, q, k, v, parameters, seed, differentiable)[0]  # type: ignore[no-any-return]
+    return _forward(kernel._text, q, k, v, parameters, seed, differentiable, None)[0]  # type: ignore[no-any-return]
 
 
 def _text_of_formula(*formula: Any) -> str:
@@ -359,7 +374,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
         formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype)
         given = [_as_tensor(arrays[name], "f64" if dtype == "f64" else "f32") for name in _names_of_formula(*formula)]
         differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in (q, k, v, *given))
-        return _forward(_text_of_formula(*formula), q, k, v, given, seed, differentiable)[0]  # type: ignore[no-any-return]
+        return _forward(_text_of_formula(*formula), q, k, v, given, seed, differentiable, None)[0]  # type: ignore[no-any-return]
     return _of_formula(*formula)(q, k, v, seed=seed, out=out, threads=threads, **arrays)
 
 
@@ -376,7 +391,7 @@ def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters:
     kernel._check_values(v)
     v, parameters = _values(kernel, k, v), _as_tensors(kernel, parameters)
     differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *parameters))
-    return _forward(text, q, k, v, parameters, seed, differentiable)[0]  # type: ignore[no-any-return]
+    return _forward(text, q, k, v, parameters, seed, differentiable, None)[0]  # type: ignore[no-any-return]
 
 
 # ---- a module

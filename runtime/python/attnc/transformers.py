@@ -14,9 +14,10 @@ import torch
 from ._compiler import Source
 from ._kernel import Kernel, compile_all
 from ._model_attention import attention, noting
+from ._model_cache import Cache
 from ._model_mask import Mask, mask
 
-__all__ = ["Mask", "prepare"]
+__all__ = ["Cache", "Mask", "prepare"]
 
 importlib.import_module("transformers.modeling_utils").AttentionInterface.register("attnc", attention)
 importlib.import_module("transformers.masking_utils").AttentionMaskInterface.register("attnc", mask)

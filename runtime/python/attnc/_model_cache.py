@@ -1,0 +1,110 @@
+"""A cache of keys and values for models of transformers, to which tokens are appended in place."""
+from __future__ import annotations
+
+import importlib
+from typing import Any, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+_utils: Any = importlib.import_module("transformers.cache_utils")
+_SPARE = 64  # the least number of tokens that memory is allocated ahead for
+
+
+def _begin_in(room: Optional[Tensor], held: Tensor) -> Optional[int]:
+    """The first token of `held` in `room`; None if `held` is elsewhere."""
+    if (room is None or held.stride() != room.stride() or held.shape[:2] != room.shape[:2]
+            or held.untyped_storage().data_ptr() != room.untyped_storage().data_ptr()):
+        return None
+    return held.storage_offset() // room.stride(2)
+
+
+def _appended(room: Optional[Tensor], held: Optional[Tensor], new: Tensor) -> Tuple[Tensor, Tensor]:
+    """The memory, and in it the tokens of `held` followed by those of `new`. Nothing is copied but `new` if `held` is in
+    `room` and there is space after it."""
+    n, more = 0 if held is None else held.shape[2], new.shape[2]
+    begin = None if held is None else _begin_in(room, held)
+    if room is None or begin is None or begin + n + more > room.shape[2]:
+        capacity = n + more + max(_SPARE, (n + more) // 2)
+        room, begin = new.new_empty((*new.shape[:2], capacity, new.shape[3])), 0
+        if held is not None:
+            room[:, :, :n] = held
+    room[:, :, begin + n:begin + n + more] = new
+    return room, room[:, :, begin:begin + n + more]
+
+
+def _is_identity(index: Tensor, batch: int) -> bool:
+    return index.shape[0] == batch and bool((index == torch.arange(batch, device=index.device)).all())
+
+
+class _InPlace:
+    """Memory for keys and for values, allocated ahead, of both kinds of layers."""
+
+    keys: Any
+    values: Any
+    is_initialized: bool
+    _rooms: Tuple[Optional[Tensor], Optional[Tensor]] = (None, None)
+
+    def _append(self, keys: Tensor, values: Tensor) -> Tuple[Tensor, Tensor]:
+        held = (None, None) if self.keys is None or not self.keys.numel() else (self.keys, self.values)
+        if torch.is_grad_enabled() and (keys.requires_grad or held[0] is not None and held[0].requires_grad):
+            if held[0] is None:  # autograd needs the tensors as they are
+                return keys, values
+            return torch.cat([held[0], keys], dim=2), torch.cat([held[1], values], dim=2)
+        made = [_appended(room, old, new) for room, old, new in zip(self._rooms, held, (keys, values))]
+        self._rooms = made[0][0], made[1][0]
+        return made[0][1], made[1][1]
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        if self.keys is None or not self.keys.numel() or _is_identity(beam_idx, self.keys.shape[0]):
+            return
+        self.keys, self.values = self.keys.index_select(0, beam_idx), self.values.index_select(0, beam_idx)
+
+
+class Layer(_InPlace, _utils.DynamicLayer):  # type: ignore[misc]
+    """The keys and values of all tokens."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> Tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        self.keys, self.values = self._append(key_states, value_states)
+        return self.keys, self.values
+
+
+class SlidingLayer(_InPlace, _utils.DynamicSlidingWindowLayer):  # type: ignore[misc]
+    """The keys and values of the tokens in a window. If the memory is used up, the tokens of the window are moved."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> Tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        self.cumulative_length += key_states.shape[2]
+        keys, values = self._append(key_states, value_states)
+        last = self.sliding_window - 1
+        if self.record_past:
+            self.keys, self.values = keys, values
+            visible = last + key_states.shape[2]
+            return keys[:, :, -visible:], values[:, :, -visible:]
+        first = max(keys.shape[2] - last, 0)
+        self.keys, self.values = keys[:, :, first:], values[:, :, first:]
+        if keys.shape[2] > 4 * max(last, _SPARE):  # a long prompt: its memory is freed
+            self.keys, self.values, self._rooms = self.keys.clone(), self.values.clone(), (None, None)
+        return keys, values
+
+
+class Cache(_utils.DynamicCache):  # type: ignore[misc]
+    """Keys and values in memory that is allocated ahead, so that generating a token copies no other token.
+
+    config: the model's config. With it, layers with a sliding window keep the tokens of the window alone."""
+
+    def __init__(self, config: Any = None) -> None:
+        super().__init__(config=config)
+        if self.layer_class_to_replicate is not None:
+            self.layer_class_to_replicate = Layer
+        layers: List[Any] = []
+        for layer in self.layers:
+            if type(layer) is _utils.DynamicLayer:
+                layer = Layer()
+            elif type(layer) is _utils.DynamicSlidingWindowLayer:
+                layer = SlidingLayer(layer.sliding_window)
+            layers.append(layer)
+        self.layers = layers
