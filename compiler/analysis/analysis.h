@@ -287,6 +287,7 @@ struct kernel_array {
     enum array_access access[ENTRIES];
     enum dtype dtype;
     bool declared; /* under `arrays:` in the spec */
+    bool strided;  /* a parameter with axes whose strides callers may give: a declared array */
     bool compared; /* an integer for each key of a sequence, and a region compares integers of two positions */
     bool of_terms; /* a parameter that the terms of prefix sums alone read */
     bool tiled;    /* a truth value for each pair, which a region reads; calls make a table of its tiles */

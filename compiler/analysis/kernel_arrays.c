@@ -120,6 +120,7 @@ static void describe(struct kernel_array *a, struct arena *arena)
     a->role = role_of(a);
     a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && !dtype_is_integer(a->dtype);
     a->rows = !dtype_is_integer(a->dtype) && rows_of_tokens(a);
+    a->strided = a->declared && a->place == PLACE_PARAMS && a->rank > 0;
     if (a->rows)
         a->strides = arena_printf(arena,
                                   a->place == PLACE_PARAMS || a->place == PLACE_WORKSPACE ? "%s_at"
@@ -293,7 +294,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
         a->access[ENTRY_FORWARD] = ACCESS_NONE;
         a->access[ENTRY_BACKWARD] = ACCESS_WANTED;
         a->gradient_of = n;
-        a->learned = a->rows = false;
+        a->learned = a->rows = a->strided = false;
         a->strides = NULL;
     }
     return all;

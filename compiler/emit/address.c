@@ -113,8 +113,9 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
     struct arena *arena = x->m->arena;
     for (int k = 0; k < r->rank; k++) {
         if (ref_axis(r, k) != axis) continue;
-        const bool rows = emit_of_rows(x, a);
-        if (k == a->rank - 1 && !(rows && emit_strided_rows(x, a))) return "1";
+        const bool rows = emit_of_rows(x, a), last = k == a->rank - 1;
+        if (emit_strided(x, a) && !(last && x->contiguous)) return emit_stride_of_caller(x, a, k);
+        if (last && !(rows && emit_strided_rows(x, a))) return "1";
         enum size_source source = x->m->axis[a->axes[k]].source;
         if (emit_sums_of_queries(x, a) && source == SIZE_N_Q)
             return arena_printf(arena, "%lld", (long long)emit_row_of_sums(x->m, a));
@@ -191,9 +192,16 @@ const char *emit_address(struct emitter *x, const struct ref *r)
                                  x->m->axis[a->axes[k]].name);
         else
             index = emit_integer_text(x, r->sub[k], true);
-        if (x->m->axis[a->axes[k]].source == SIZE_ROWS && (array_of_elements(x->l, a) || emit_strided_rows(x, a))) {
+        const bool merged = x->m->axis[a->axes[k]].source == SIZE_ROWS;
+        if (merged && (array_of_elements(x->l, a) || emit_strided_rows(x, a))) {
             made = arena_printf(arena, "%s + %s / n_q * %s_head + %s %% n_q * %s_row", made, index, a->name, index,
                                 a->name);
+            continue;
+        }
+        if (merged && emit_strided(x, a)) { /* the caller's axes of query heads and of queries */
+            const int queries = emit_axis_of_caller(x, a, k);
+            made = arena_printf(arena, "%s + %s / n_q * %s_stride_%d + %s %% n_q * %s_stride_%d", made, index, a->name,
+                                queries - 1, index, a->name, queries);
             continue;
         }
         made = strcmp(stride, "1") == 0

@@ -164,7 +164,19 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     for (int k = s->rank - 2; k >= 0; k--) emit_line(x, "%*s}", 4 * k, "");
 }
 
-void emit_copy(struct emitter *x, const struct stmt *s)
+/* Returns C for the stride of the last axis if it can differ from 1 and the copy is faster where it is 1; else NULL. */
+static const char *other_stride(const struct emitter *x, const struct stmt *s)
+{
+    const struct ref *const from = &s->operand[0];
+    const struct array *const a = &x->l->array[from->of];
+    const int axis = from->rank ? ref_axis(from, from->rank - 1) : -1;
+    if (!emit_strided(x, a) || axis < 0 || ref_computes_with(from, s->axes[s->rank - 1])) return NULL;
+    for (int k = 0; k < s->rank; k++)
+        if (s->axes[k] == axis) return emit_last_stride(x, a);
+    return NULL;
+}
+
+static void copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     if (x->l->array[to->of].matrix) {
@@ -210,4 +222,23 @@ void emit_copy(struct emitter *x, const struct stmt *s)
     if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);
     if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, lanes, value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
+}
+
+void emit_copy(struct emitter *x, const struct stmt *s)
+{
+    const char *const stride = other_stride(x, s);
+    if (stride) {
+        emit_line(x, "if (%s == 1) {", stride);
+        x->indent += 4;
+        x->contiguous = true;
+        copy(x, s);
+        x->contiguous = false;
+        x->indent -= 4;
+        emit_line(x, "} else {");
+        x->indent += 4;
+    }
+    copy(x, s);
+    if (!stride) return;
+    x->indent -= 4;
+    emit_line(x, "}");
 }

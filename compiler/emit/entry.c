@@ -73,7 +73,8 @@ static bool is_read_within(const struct kernel_array *a)
 
 /* Returns the members of struct call for arrays: the arguments of the entry points, the arrays within them, and the
    parameters with rows. Arguments that no entry point writes are const. */
-static const char *call_members(struct arena *arena, const struct kernel_arrays *arrays, bool backward)
+static const char *call_members(struct arena *arena, const struct kernel_arrays *arrays, const char *kernel,
+                                bool backward)
 {
     const char *members = "";
     for (int k = 0; k < arrays->count; k++) {
@@ -94,6 +95,10 @@ static const char *call_members(struct arena *arena, const struct kernel_arrays 
             members = arena_printf(arena, "%s /* [%s], or NULL */", members, array_shape_text(arena, a, ","));
         if (is_param_of_rows(a)) members = arena_printf(arena, "%s\n    struct attn_strides %s;", members, a->strides);
     }
+    if (emit_strides_member(arrays))
+        members = arena_printf(arena,
+                               "%s\n    struct %s_strides at; /* of all arrays, with contiguous ones filled in */",
+                               members, kernel);
     return members;
 }
 
@@ -326,21 +331,60 @@ static const char *extents(struct arena *arena, const struct kernel_array *a)
     return made;
 }
 
+/* Returns the number of the array's axis of this size, or -1. */
+static int axis_of_size(const struct kernel_array *a, enum array_size size)
+{
+    for (int k = 0; k < a->rank; k++)
+        if (!a->axis[k].constant && !a->axis[k].block && a->axis[k].size == size) return k;
+    return -1;
+}
+
+/* Returns C for the stride of an axis in struct call, or "0" if `axis` is -1. */
+static const char *stride_of(struct arena *arena, const struct kernel_array *a, int axis)
+{
+    return axis < 0 ? "0" : arena_printf(arena, "call->at.%s[%d]", a->member, axis);
+}
+
 /* Returns statements that set the pointer and the strides in struct call for a parameter with rows. */
 static const char *param_rows(struct arena *arena, const struct kernel_array *a)
 {
-    const char *n = a->role == ROLE_PER_QUERY ? "n_q" : "n_k", *heads = array_has_size(a, ARRAY_SIZE_HEADS) ? "heads"
-                                                                        : array_has_size(a, ARRAY_SIZE_KV_HEADS)
-                                                                            ? "kv_heads"
-                                                                            : NULL;
-    const long long row = (long long)array_row_elements(a);
-    const char *head = arena_printf(arena, "call.p.%s * %lld", n, row),
-               *batch = heads ? arena_printf(arena, "call.p.%s * %s", heads, head) : head;
-    return arena_printf(arena,
-                        "    call.%s = params->%s;\n"
-                        "    call.%s = (struct attn_strides){%s, %s, %lld};",
-                        a->member, a->member, a->strides, array_has_size(a, ARRAY_SIZE_BATCH) ? batch : "0",
-                        heads ? head : "0", row);
+    const int heads = axis_of_size(a, ARRAY_SIZE_HEADS);
+    return arena_printf(
+        arena,
+        "    call->%s = call->params->%s;\n"
+        "    call->%s = (struct attn_strides){%s, %s, %s};",
+        a->member, a->member, a->strides, stride_of(arena, a, axis_of_size(a, ARRAY_SIZE_BATCH)),
+        stride_of(arena, a, heads < 0 ? axis_of_size(a, ARRAY_SIZE_KV_HEADS) : heads),
+        stride_of(arena, a, axis_of_size(a, a->role == ROLE_PER_QUERY ? ARRAY_SIZE_N_Q : ARRAY_SIZE_N_K)));
+}
+
+/* Returns a statement that fills in the strides of an array of the caller in struct call. */
+static const char *param_strides(struct arena *arena, const struct kernel_array *a)
+{
+    const char *sizes = "";
+    for (int k = 0; k < a->rank; k++) {
+        const struct array_axis *const axis = &a->axis[k];
+        const char *const word = array_sizes[axis->size].word;
+        sizes = arena_printf(arena, "%s%s%s", sizes, k ? ", " : "",
+                             axis->block      ? arena_printf(arena, "(p->%s + %lld) / %lld", word,
+                                                             (long long)axis->block - 1, (long long)axis->block)
+                             : axis->constant ? array_axis_word(arena, axis)
+                                              : arena_printf(arena, "p->%s", word));
+    }
+    return arena_printf(
+        arena,
+        "    if (!error)\n"
+        "        error = fill_strides(call->at.%s, given ? given->%s : NULL, (const int64_t[]){%s}, %d,\n"
+        "            params->%s, sizeof *params->%s);",
+        a->member, a->member, sizes, a->rank, a->member, a->member);
+}
+
+/* Returns a condition that a row of constant size is not contiguous in an array that a state stores. */
+static const char *row_is_apart(struct arena *arena, const struct kernel_array *a)
+{
+    const struct array_axis *const last = &a->axis[a->rank - 1];
+    if (!a->rows || a->role != ROLE_PER_KEY || !last->constant || last->extent == 1) return NULL;
+    return arena_printf(arena, "call.at.%s[%d] != 1", a->member, a->rank - 1);
 }
 
 /* Sets the statements that move a pointer to integers of each sequence, such as lengths, to sequence b. */
@@ -368,22 +412,33 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
 static void set_params(struct template_names *t, const struct emitted_file *e)
 {
     const struct kernel_arrays *const all = e->p->arrays;
-    const char *missing = "!params", *table = "", *rows = "", *ids = emit_param_of_ids(all);
+    const char *missing = "!params", *table = "", *rows = "", *strides = "", *apart = "", *ids = emit_param_of_ids(all);
+    const char *const member = emit_strides_member(all);
     int params = 0;
     for (int k = 0; k < all->count; k++) {
         const struct kernel_array *const a = &all->array[k];
         if (a->place != PLACE_PARAMS) continue;
         params++;
         missing = arena_printf(t->arena, "%s || !params->%s", missing, a->member);
-        table = arena_printf(t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d},", table,
-                             *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank,
-                             a->rank ? extents(t->arena, a) : "0", e->p->spec->name, a->member,
-                             a->origin != ORIGIN_LEARNED);
+        table = arena_printf(
+            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s},", table,
+            *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank, a->rank ? extents(t->arena, a) : "0",
+            e->p->spec->name, a->member, a->origin != ORIGIN_LEARNED,
+            !a->strided ? "ATTN_CONTIGUOUS"
+                        : arena_printf(t->arena, "offsetof(struct %s_strides, %s)", e->p->spec->name, a->member));
+        if (a->strided)
+            strides = arena_printf(t->arena, "%s%s%s", strides, *strides ? "\n" : "", param_strides(t->arena, a));
+        const char *const when = row_is_apart(t->arena, a);
+        if (when) apart = arena_printf(t->arena, "%s%s%s", apart, *apart ? " || " : "", when);
         if (a->rows) rows = arena_printf(t->arena, "%s%s%s", rows, *rows ? "\n" : "", param_rows(t->arena, a));
     }
     template_set_number(t, "PARAMS", params);
-    template_set_number(t, "PARAM_ROWS", *rows != 0);
+    template_set_number(t, "STRIDED", member != NULL);
+    if (member) template_set(t, "STRIDES_MEMBER", member);
+    template_set(t, "STRIDE_VALUES", strides);
     template_set(t, "PARAM_ROW_VALUES", rows);
+    template_set_number(t, "ROWS_APART", *apart != 0);
+    template_set(t, "ROW_IS_APART", apart);
     template_set(t, "PARAM_MISSING", missing);
     template_set(t, "PARAM_TABLE", table);
     template_set(t, "PARAM_POINTER", params ? "param" : "NULL");
@@ -391,9 +446,14 @@ static void set_params(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "IDS", ids != NULL);
     if (ids) template_set(t, "IDS_PARAM", ids);
     template_set_number(t, "INTEGERS", emit_has_params_of(all, DTYPE_I32));
-    bool declared = false;
-    for (int k = 0; k < all->count; k++) declared |= all->array[k].declared && all->array[k].dtype == DTYPE_I32;
-    template_set_number(t, "DECLARED", declared); /* integers that can have rows for queries */
+    bool integers = false, flags = false;
+    for (int k = 0; k < all->count; k++) {
+        integers |= all->array[k].declared && all->array[k].dtype == DTYPE_I32;
+        flags |= all->array[k].declared && all->array[k].dtype == DTYPE_U8;
+    }
+    template_set_number(t, "DECLARED", integers);
+    template_set_number(t, "DECLARED_FLAGS", flags);
+    template_set_number(t, "OF_CALLER", integers || flags);
     template_set_number(t, "FLAGS", emit_has_params_of(all, DTYPE_U8));
     bool lists = false;
     for (int k = 0; k < all->count; k++) lists |= emit_has_lists(&all->array[k]);
@@ -597,7 +657,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
-    template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p->arrays, e->p->parts > 0));
+    template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p->arrays, c->spec->name, e->p->parts > 0));
     set_arrays(&t, e->p->arrays, ENTRY_FORWARD);
     set_params(&t, e);
     set_tiles(&t, e->p->arrays);

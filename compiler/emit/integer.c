@@ -116,8 +116,7 @@ static bool stands_bare(const struct expr *e, int k)
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
-/* Returns the integer parameter that an ID, MIN_ID or MAX_ID reads. */
-static const struct array *integers_of(const struct emitter *x, const struct expr *e)
+const struct array *emit_ids_array(const struct emitter *x, const struct expr *e)
 {
     int a = 0;
     while (strcmp(x->l->array[a].name, e->name) != 0) a++;
@@ -137,14 +136,14 @@ bool emit_starts_at_sequence(const struct emitter *x, const struct array *a)
 
 const char *emit_row_length(const struct emitter *x, const struct expr *e)
 {
-    const struct array *const a = integers_of(x, e);
+    const struct array *const a = emit_ids_array(x, e);
     return a->rank ? emit_size(x->m, a->axes[a->rank - 1]) : "1";
 }
 
 /* Returns a row of the array that e reads, counted from the row that the pointer to the array points to. */
 static const struct expr *own_row(const struct emitter *x, const struct expr *e, const struct expr *row)
 {
-    const struct array *const a = integers_of(x, e);
+    const struct array *const a = emit_ids_array(x, e);
     if (!emit_starts_at_sequence(x, a)) return row;
     const bool own = (row->op == EXPR_INDEX || row->op == EXPR_LO) && row->integer == a->axes[0];
     return own ? expr_int(x->m, 0) : expr_make(x->m, EXPR_SUB, row, expr_leaf(x->m, EXPR_INDEX, a->axes[0]), NULL);
@@ -158,6 +157,7 @@ const struct expr *emit_row(const struct emitter *x, const struct expr *e)
 /* Returns C for the offset of the row, as own_row counts it, or NULL if it is 0. */
 static const char *row_offset(struct emitter *x, const struct expr *e, const struct expr *row)
 {
+    if (emit_strided(x, emit_ids_array(x, e))) return emit_offset_of_row(x, emit_ids_array(x, e), row);
     if (expr_is_real(row, 0)) return NULL;
     return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, row, true), emit_row_length(x, e));
 }
@@ -176,7 +176,7 @@ const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e)
 
 const char *emit_rows(struct emitter *x, const struct expr *e)
 {
-    const struct array *const a = integers_of(x, e);
+    const struct array *const a = emit_ids_array(x, e);
     const char *rows = "1";
     for (int k = 0; k + 1 < a->rank; k++)
         rows = k ? arena_printf(x->m->arena, "%s * %s", rows, emit_size(x->m, a->axes[k]))
@@ -186,7 +186,7 @@ const char *emit_rows(struct emitter *x, const struct expr *e)
 
 bool emit_reads_bytes(const struct emitter *x, const struct expr *e)
 {
-    return integers_of(x, e)->dtype == DTYPE_U8;
+    return emit_ids_array(x, e)->dtype == DTYPE_U8;
 }
 
 /* Returns C for an element of an integer parameter. A subscript that is an index of the axis which it indexes is always
@@ -194,19 +194,24 @@ bool emit_reads_bytes(const struct emitter *x, const struct expr *e)
 static const char *id_text(struct emitter *x, const struct expr *e)
 {
     struct arena *arena = x->m->arena;
-    const struct array *const a = integers_of(x, e);
+    const struct array *const a = emit_ids_array(x, e);
     const char *array = emit_ids_of_sequence(x, e), *at = emit_integer_text(x, e->arg[1], false);
-    if (e->arg[1]->op == EXPR_INT) return arena_printf(arena, "(%s)[%s]", array, at);
+    const bool strided = emit_strided(x, a), start = expr_is_real(e->arg[1], 0);
+    const char *const stride = strided ? emit_last_stride(x, a) : "1";
+    if (e->arg[1]->op == EXPR_INT)
+        return arena_printf(arena, strided && !start ? "(%s)[%s * %s]" : "(%s)[%s]", array, at, stride);
     const bool index = e->arg[1]->op == EXPR_INDEX || e->arg[1]->op == EXPR_LO;
     if (index && x->task_axis[e->arg[1]->integer] && x->m->axis[e->arg[1]->integer].source == SIZE_BATCH &&
         emit_starts_at_first(x, a))
         at = x->m->axis[e->arg[1]->integer].name; /* extend moves the pointer to the first of its sequences */
     if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
         const char *name = emit_name(arena, e->name), *offset = row_offset(x, e, emit_row(x, e));
+        if (strided) at = arena_printf(arena, "%s * %s", emit_integer_text(x, e->arg[1], true), stride);
         return offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at) : arena_printf(arena, "%s[%s]", name, at);
     }
-    return arena_printf(arena, "%s_at(%s, %s, %s)", emit_reads_bytes(x, e) ? "flag" : "id", array, at,
-                        emit_row_length(x, e));
+    return arena_printf(arena, strided ? "%s_along(%s, %s, %s, %s)" : "%s_at(%s, %s, %s)",
+                        emit_reads_bytes(x, e) ? "flag" : "id", array, at,
+                        strided ? emit_last_size(x, a) : emit_row_length(x, e), stride);
 }
 
 /* A sum as a list of terms and a constant. Terms that cancel, such as i0 and -i0, are not in the list. */
@@ -451,8 +456,11 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
                       *const to = emit_integer(x, e->arg[2]);
     int64_t rows;
     const int table = emit_table_of(x, e);
-    if (known_difference(x->m, end, first, &rows) && rows == 1)
-        return arena_printf(arena, "%s_of(%s, %s, %s)", kind, row_address(x, e, first), from, to);
+    const bool one = known_difference(x->m, end, first, &rows) && rows == 1;
+    if (emit_strided(x, emit_ids_array(x, e)) && (one || table < 0))
+        return emit_ids_of_box(x, emit_ids_array(x, e), first, expr_make(x->m, EXPR_SUB, end, expr_int(x->m, 1), NULL),
+                               from, to);
+    if (one) return arena_printf(arena, "%s_of(%s, %s, %s)", kind, row_address(x, e, first), from, to);
     if (table >= 0)
         return arena_printf(arena, "flags_of_tiles(&call->mask_tiles[%d], %s, %s, %s, %s)", table,
                             emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]), from, to);

@@ -63,11 +63,45 @@ static bool members(const struct emission *p, enum array_place place, const char
     return any;
 }
 
+const char *emit_strides_member(const struct kernel_arrays *arrays)
+{
+    const char *name = "strides";
+    bool any = false;
+    for (int k = 0; k < arrays->count; k++) {
+        any |= arrays->array[k].strided;
+        if (strcmp(arrays->array[k].member, name) == 0) name = "strides_of_arrays";
+    }
+    return any ? name : NULL;
+}
+
+/* Prints the struct of strides. */
+static void strides_struct(const struct emission *p, struct text *out)
+{
+    text_add(
+        out,
+        "/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is\n"
+        "   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */\n"
+        "struct %s_strides {\n",
+        p->spec->name);
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->strided)
+            text_add(out, "    int64_t %s[%d]; /* [%s] */\n", a->member, a->rank,
+                     array_shape_text(p->compilation[0]->graph->module->arena, a, ", "));
+    }
+    text_add(out, "};\n");
+}
+
 void emit_params_struct(const struct emission *p, struct text *out)
 {
     struct text list = {0};
     const bool any = members(p, PLACE_PARAMS, "const ", &list);
-    text_add(out, "struct %s_params {\n%s};\n", p->spec->name,
+    const char *const strides = emit_strides_member(p->arrays), *const name = p->spec->name;
+    if (strides) {
+        strides_struct(p, out);
+        text_add(&list, "    const struct %s_strides *%s; /* NULL: all arrays are contiguous */\n", name, strides);
+    }
+    text_add(out, "struct %s_params {\n%s};\n", name,
              any ? list.data : "    int none; /* this variant has no parameters: pass NULL */\n");
     text_free(&list);
 }

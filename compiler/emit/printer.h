@@ -61,6 +61,7 @@ struct emitter {
     bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
     int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
     bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops split into tiles */
+    bool contiguous;          /* the code that is printed now runs only if the last axis of its array is contiguous */
     bool cut[MAX_AXES];       /* constant axes whose current range is only a part: f0 <= f < f1 */
     bool phases;              /* the functions are phases and find their memory in struct part; else in `work` */
     bool in_window;           /* the current range of the chunk axis is several chunks, not one */
@@ -110,6 +111,29 @@ const char *emit_condition(struct emitter *x, const struct stmt *s);
    number for each query. The rows have strides in struct call, as rows of q and out have. Returns NULL for any other
    array. (address.c) */
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
+/* Arrays whose strides the caller may give (strided.c):
+   - emit_strided returns the entry in the kernel's table, or NULL for any other array
+   - emit_axis_of_caller returns the caller's number of axis k of the array; an axis of query heads is two axes here
+   - emit_stride_of_caller returns C for the stride of axis k, emit_last_stride for that of the last axis
+   - emit_last_size returns C for the size of the last axis
+   - emit_offset_of_row returns C for the offset of a row of integers; NULL: it is 0
+   - emit_offset_of_lane returns it for rows that differ by lane, in a loop over `lane`; of_lanes declares a variable
+     with the values of a subscript, and returns its name
+   - emit_step_of_lanes returns C for the distance between an element and one in row `next`, so many positions later;
+     NULL: it is not known
+   - emit_ids_of_box returns C for a struct ids over all rows whose subscripts are between those of two rows */
+const struct kernel_array *emit_strided(const struct emitter *x, const struct array *a);
+int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k);
+const char *emit_stride_of_caller(const struct emitter *x, const struct array *a, int k);
+const char *emit_last_stride(const struct emitter *x, const struct array *a);
+const char *emit_last_size(struct emitter *x, const struct array *a);
+const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const struct expr *row, int lane,
+                                const char *(*of_lanes)(void *user, const struct expr *sub), void *user);
+const char *emit_offset_of_row(struct emitter *x, const struct array *a, const struct expr *row);
+const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const struct expr *row,
+                               const struct expr *next, int64_t positions);
+const char *emit_ids_of_box(struct emitter *x, const struct array *a, const struct expr *first, const struct expr *last,
+                            const char *from, const char *to);
 /* Returns whether the array has a vector for each row, and strides of its rows. A gradient with respect to an array in
    `params` is contiguous. */
 /* Whether the array has one number per row of queries, and is not the gradient with respect to a parameter. */
@@ -186,6 +210,8 @@ int emit_table_of(const struct emitter *x, const struct expr *e);
 const char *emit_rows(struct emitter *x, const struct expr *e);
 /* Whether the array that an ID, MIN_ID or MAX_ID reads stores bytes. */
 bool emit_reads_bytes(const struct emitter *x, const struct expr *e);
+/* The integer parameter that an ID, MIN_ID or MAX_ID reads. */
+const struct array *emit_ids_array(const struct emitter *x, const struct expr *e);
 /* For the integer parameter that an ID, MIN_ID or MAX_ID reads, as rows of its last axis (integer.c):
    - emit_ids_of_sequence returns C for the address of the row
    - emit_row_length returns C for the number of elements in a row
@@ -236,6 +262,8 @@ bool emit_has_tiled(const struct kernel_arrays *arrays); /* whether calls make a
 bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype); /* whether a parameter has this type */
 bool emit_has_random(const struct kernel_arrays *arrays);
 void emit_params_struct(const struct emission *p, struct text *out);
+/* The member of struct NAME_params that points to the strides of arrays; NULL: there is none. */
+const char *emit_strides_member(const struct kernel_arrays *arrays);
 void emit_gradients_struct(const struct emission *p, struct text *out);
 /* Prints NAME_params_size and NAME_params_init. Every random array starts at a multiple of 64 bytes of the caller's
    storage. Working memory for the orthogonal arrays follows the arrays. */

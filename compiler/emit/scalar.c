@@ -356,16 +356,31 @@ static int64_t flags_to_turn(const struct nest *n, const struct expr *id, int64_
     return 0;
 }
 
+/* Returns C for the distance in memory from lane to lane. */
+static const char *step_of_flags(struct nest *n, const struct expr *id, int64_t rows, int64_t positions)
+{
+    struct emitter *const x = n->x;
+    const struct array *const a = emit_ids_array(x, id);
+    if (!emit_strided(x, a))
+        return !rows ? scalar_format(n, "%lld", (long long)positions)
+               : positions
+                   ? scalar_format(n, "%lld * %s + %lld", (long long)rows, emit_row_length(x, id), (long long)positions)
+               : rows == 1 ? emit_row_length(x, id)
+                           : scalar_format(n, "%lld * %s", (long long)rows, emit_row_length(x, id));
+    const struct expr *const lane = expr_leaf(x->m, EXPR_INDEX, n->lane), *const row = emit_row(x, id),
+                             *const next = expr_make(x->m, EXPR_ADD, lane, expr_int(x->m, 1), NULL);
+    return emit_step_of_lanes(x, a, row, expr_replace(x->m, row, lane, next), positions);
+}
+
 /* Returns the term of such an expression. */
-static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t rows, int64_t positions)
+static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t rows, int64_t positions,
+                                  const char *step)
 {
     struct emitter *const x = n->x;
     const struct expr *const id = e->arg[1];
-    const char *const step = !rows       ? scalar_format(n, "%lld", (long long)positions)
-                             : positions ? scalar_format(n, "%lld * %s + %lld", (long long)rows, emit_row_length(x, id),
-                                                         (long long)positions)
-                             : rows == 1 ? emit_row_length(x, id)
-                                         : scalar_format(n, "%lld * %s", (long long)rows, emit_row_length(x, id));
+    const bool strided = emit_strided(x, emit_ids_array(x, id));
+    const char *const column = strided ? emit_last_stride(x, emit_ids_array(x, id)) : "1",
+                      *const times = strided ? scalar_format(n, " * %s", column) : "";
     const char *const lanes = scalar_format(n, "%s - %s", emit_size(x->m, n->lane),
                                             emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, n->lane), true));
     const int64_t keys = flags_to_turn(n, id, rows, positions);
@@ -376,16 +391,39 @@ static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t 
         const char *const flags = scalar_format(n, "flags_%d", x->temporaries++);
         scalar_line(n, LEVEL_LANE, scalar_format(n, "uint8_t %s[%lld * %d];", flags, (long long)keys, x->lanes));
         scalar_line(n, LEVEL_LANE,
-                    scalar_format(n, "turn_flags_%s(%s, %s + %s, %s, %s, %s1 - %s0);", x->suffix, flags,
-                                  emit_ids_of_sequence(x, id), emit_integer_text(x, first, true), step, lanes,
-                                  x->m->axis[key].name, x->m->axis[key].name));
+                    scalar_format(n, "turn_flags_%s(%s, %s + %s%s, %s, %s, %s, %s1 - %s0);", x->suffix, flags,
+                                  emit_ids_of_sequence(x, id), emit_integer_text(x, first, true), times, step, column,
+                                  lanes, x->m->axis[key].name, x->m->axis[key].name));
         return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s * %d, 1, %d)", x->suffix, flags,
                                            x->m->axis[key].name, x->lanes, x->lanes),
                              KIND_BOOL, true, true};
     }
-    return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s, %s, %s)", x->suffix, emit_ids_of_sequence(x, id),
-                                       emit_integer_text(x, id->arg[1], true), step, lanes),
+    return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s%s, %s, %s)", x->suffix,
+                                       emit_ids_of_sequence(x, id), emit_integer_text(x, id->arg[1], true), times, step,
+                                       lanes),
                          KIND_BOOL, true, true};
+}
+
+/* Declares a variable with an integer for each lane, and returns its name. */
+static const char *ints_of_lanes(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *const x = n->x;
+    const char *const name = scalar_format(n, "rows_%d", x->temporaries++);
+    scalar_line(n, level,
+                scalar_format(n, "const ints_%s %s = %s;", x->suffix, name, as_int(n, scalar_term(n, e, level)).c));
+    return name;
+}
+
+/* What a subscript of a row is declared for: the nest, and the level of its code. */
+struct lanes {
+    struct nest *n;
+    enum level level;
+};
+
+static const char *subscript_of_lanes(void *user, const struct expr *sub)
+{
+    const struct lanes *const to = user;
+    return ints_of_lanes(to->n, sub, to->level);
 }
 
 /* Returns a term with the elements of an integer parameter for all lanes. The emitted C looks up each one separately. A
@@ -394,20 +432,22 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
 {
     struct emitter *x = n->x;
     struct term at = as_int(n, scalar_term(n, e->arg[1], level));
-    const char *name = scalar_format(n, "id_%d", x->temporaries++), *length = emit_row_length(x, e), *row = NULL;
-    if (scalar_depends(n, e->arg[0], n->lane)) {
-        row = scalar_format(n, "rows_%d", x->temporaries++);
-        scalar_line(n, level,
-                    scalar_format(n, "const ints_%s %s = %s;", x->suffix, row,
-                                  as_int(n, scalar_term(n, emit_row(x, e), level)).c));
-        row = scalar_format(n, "%s + min(%s[lane], %s - 1) * %s", emit_name(x->m->arena, e->name), row, emit_rows(x, e),
-                            length);
-    }
+    const struct array *const a = emit_ids_array(x, e);
+    const bool strided = emit_strided(x, a);
+    const char *name = scalar_format(n, "id_%d", x->temporaries++), *row = NULL,
+               *length = strided ? emit_last_size(x, a) : emit_row_length(x, e);
+    if (scalar_depends(n, e->arg[0], n->lane))
+        row = strided ? scalar_format(n, "%s + %s", emit_name(x->m->arena, e->name),
+                                      emit_offset_of_lane(x, a, emit_row(x, e), n->lane, subscript_of_lanes,
+                                                          &(struct lanes){n, level}))
+                      : scalar_format(n, "%s + min(%s[lane], %s - 1) * %s", emit_name(x->m->arena, e->name),
+                                      ints_of_lanes(n, emit_row(x, e), level), emit_rows(x, e), length);
     scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, scalar_as_vector(n, at)));
+    const char *const last = strided ? scalar_format(n, ", %s", emit_last_stride(x, a)) : "";
     scalar_line(n, level,
-                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s_at(%s, %s[lane], %s);", x->lanes,
-                              name, emit_reads_bytes(x, e) ? "flag" : "id", row ? row : emit_ids_of_sequence(x, e),
-                              name, length));
+                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s_%s(%s, %s[lane], %s%s);",
+                              x->lanes, name, emit_reads_bytes(x, e) ? "flag" : "id", strided ? "along" : "at",
+                              row ? row : emit_ids_of_sequence(x, e), name, length, last));
     return ints_of(name);
 }
 
@@ -425,7 +465,10 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
     struct term a, b;
     bool narrow = false;
     int64_t rows, positions;
-    if (reads_flags_of_lanes(n, e, &rows, &positions)) return flags_of_lanes(n, e, rows, positions);
+    const char *const step = reads_flags_of_lanes(n, e, &rows, &positions)
+                                 ? step_of_flags(n, e->arg[1], rows, positions)
+                                 : NULL;
+    if (step) return flags_of_lanes(n, e, rows, positions, step);
     if (compares_words(e))
         return (struct term){scalar_format(n, "words_below_%s(%s, UINT32_C(%lld))", n->x->suffix,
                                            scalar_term(n, e->arg[0], level).c, (long long)e->arg[1]->integer),

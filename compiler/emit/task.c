@@ -105,6 +105,22 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
     return arena_printf(arena, g ? "call->%s%s + %s * %s.head" : "call->%s%s", name, made, head, strides);
 }
 
+/* Returns C for the address of an array whose strides the caller may give. */
+static const char *address_of_strided(struct emitter *x, const struct array *a, const char *name)
+{
+    struct arena *const arena = x->m->arena;
+    const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);
+    const char *made = arena_printf(arena, "call->params->%s", name);
+    for (int k = 0; k < a->rank && !whole; k++) {
+        if (!x->task_axis[a->axes[k]]) continue;
+        const char *const factor = strncmp(emit_stride_of_caller(x, a, k), "members", 7) == 0 ? "members * " : "",
+                          *const index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
+        made = arena_printf(arena, "%s + %s * %scall->at.%s[%d]", made, index, factor, name,
+                            emit_axis_of_caller(x, a, k));
+    }
+    return made;
+}
+
 /* Returns C for the address of an array at the task's indices b, g and m. An index is left out if the task loops over
    its axis. */
 static const char *address_of(struct emitter *x, const struct array *a)
@@ -112,6 +128,7 @@ static const char *address_of(struct emitter *x, const struct array *a)
     struct arena *arena = x->m->arena;
     const char *name = emit_name(arena, a->name);
     if (emit_has_row_strides(x, a) || emit_of_rows(x, a) || emit_strided_rows(x, a)) return address_of_rows(x, a, name);
+    if (emit_strided(x, a)) return address_of_strided(x, a, name);
     const char *made = NULL; /* the row-major index over the leading axes */
     const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);
     for (int k = 0; k < a->rank; k++) {
@@ -177,6 +194,11 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                  emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
         const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = %s.row;\n", row, strides);
+        const struct kernel_array *const strided = emit_strided(x, array);
+        for (int k = 0; strided && k < strided->rank; k++) {
+            const char *const stride = arena_printf(x->m->arena, "%s_stride_%d", c, k);
+            if (has_word(body, stride)) text_add(out, "    const int64_t %s = call->at.%s[%d];\n", stride, c, k);
+        }
         const char *batch = arena_printf(x->m->arena, "%s_batch", c);
         if (has_word(body, batch) && contiguous)
             text_add(out, "    const int64_t %s = call->p.heads * call->p.n_q;\n", batch);

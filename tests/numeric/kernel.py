@@ -85,7 +85,7 @@ class Problem(ctypes.Structure):
 class Param(ctypes.Structure):
     _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int),
                 ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
-                ('random', ctypes.c_int)]
+                ('random', ctypes.c_int), ('strides', ctypes.c_size_t)]
 
 
 class Description(ctypes.Structure):
@@ -96,7 +96,11 @@ class Description(ctypes.Structure):
             'params_size', 'params_init', 'workspace', 'forward', 'saved', 'backward_workspace', 'backward', 'state',
             'state_init', 'extend_workspace', 'extend', 'state_length', 'state_min_length', 'state_truncate',
             'state_copy', 'state_fold')] + [
-        ('values_are_keys', ctypes.c_int), ('statistics', ctypes.c_int), ('merge', ctypes.c_void_p)]
+        ('values_are_keys', ctypes.c_int), ('statistics', ctypes.c_int), ('merge', ctypes.c_void_p),
+        ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t)]
+
+
+BROADCAST = -2 ** 63   # ATTN_BROADCAST
 
 
 class Kernel:
@@ -124,8 +128,9 @@ class Kernel:
         check(error == 0, 'forward returned %d' % error)
         return self.as_numbers(out)
 
-    def gradients(self, P, q, k, v, dout, wanted=('dq', 'dk', 'dv'), threads=2, saves=True):
-        """The wanted ones of dq, dk and dv, by name, after forward."""
+    def gradients(self, P, q, k, v, dout, wanted=('dq', 'dk', 'dv'), threads=2, saves=True, arrays=False):
+        """The wanted ones of dq, dk and dv, by name, after forward; with `arrays`, also the gradients of learned
+        parameters, which are all numbers that the caller gives."""
         q, k, v, dout = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v, dout))
         problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
         about, whole, address = self.about, ctypes.c_void_p, ctypes.byref(problem)
@@ -148,11 +153,14 @@ class Kernel:
         problem.workspace_bytes = work.size
         made = {n: np.full_like(x, 0x7FFF if x.dtype == np.uint16 else np.nan)
                 for n, x in zip(('dq', 'dk', 'dv'), (q, k, v)) if n in wanted}
+        learned = [p for p in (about.param[n] for n in range(about.params if arrays else 0)) if p.dtype < 4 and not p.random]
+        of_arrays = {'d' + p.name.decode(): np.full(np.shape(P[p.name.decode()]), np.nan, self.dtype) for p in learned}
+        pointers = (whole * max(1, len(learned)))(*(x.ctypes.data for x in of_arrays.values())) if learned else None
         error = ctypes.CFUNCTYPE(ctypes.c_int, *[whole] * 12)(about.backward)(
             address, params, *inputs, out.ctypes.data, dout.ctypes.data,
-            *(made[n].ctypes.data if n in made else None for n in ('dq', 'dk', 'dv')), None, work.ctypes.data)
+            *(made[n].ctypes.data if n in made else None for n in ('dq', 'dk', 'dv')), pointers, work.ctypes.data)
         check(error == 0, 'backward returned %d' % error)
-        return {n: self.as_numbers(x) for n, x in made.items()}
+        return {n: self.as_numbers(x) for n, x in made.items()} | of_arrays
 
     def merge(self, left, right, threads=2):
         """Merges two pairs of out and statistics; returns the merged pair."""
@@ -174,13 +182,22 @@ class Kernel:
         return params, keep
 
     def give_parameters(self, params, keep, P):
-        """Replaces pointers of the struct."""
+        """Replaces pointers of the struct. An array that is not contiguous is used in place, if it can have strides."""
+        strides = keep.setdefault('strides of arrays', (ctypes.c_char * max(8, self.about.strides_bytes))())
+        if self.about.strides_bytes:
+            ctypes.c_void_p.from_buffer(params, self.about.strides).value = ctypes.addressof(strides)
         for n in range(self.about.params):
             param = self.about.param[n]
             name = param.name.decode()
             if name not in P:
                 continue
-            keep[name] = np.ascontiguousarray(P[name], {3: np.float64, 4: np.int32, 5: np.uint8}.get(param.dtype, np.float32))
+            kind = {3: np.float64, 4: np.int32, 5: np.uint8}.get(param.dtype, np.float32)
+            x = P[name]
+            if param.strides < self.about.strides_bytes and x.dtype == kind:
+                at = (ctypes.c_int64 * max(1, x.ndim)).from_buffer(strides, param.strides)
+                for k in range(x.ndim): at[k] = x.strides[k] // x.itemsize if any(x.strides) else BROADCAST
+            else: x = np.ascontiguousarray(x, kind)
+            keep[name] = x
             ctypes.c_void_p.from_buffer(params, param.offset).value = keep[name].ctypes.data
 
     def as_stored(self, x):

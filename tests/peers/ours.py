@@ -30,7 +30,7 @@ class Problem(ctypes.Structure):
 class Param(ctypes.Structure):
     _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int),
                 ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
-                ('random', ctypes.c_int)]
+                ('random', ctypes.c_int), ('strides', ctypes.c_size_t)]
 
 
 class Description(ctypes.Structure):

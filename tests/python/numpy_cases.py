@@ -251,6 +251,15 @@ def one_line(folder):
     score = 's + table[h][i - j + 1] - far[j]'
     close(attnc.attention(q, k, v, score=score, mask='causal', arrays={'table': table, 'far': far}),
           wanted(np.exp(s / np.sqrt(8) + table[:, np.clip(i - j + 1, 0, 4)] - far), j <= i), 1e-5, 'arrays')
+    with warnings.catch_warnings():   # a copy would warn
+        warnings.simplefilter('error')
+        for name, x in {'every second': table.repeat(2, 1)[:, ::2], 'turned': table.T.copy().T}.items():
+            close(attnc.attention(q, k, v, score=score, mask='causal', arrays={'table': x, 'far': far}),
+                  wanted(np.exp(s / np.sqrt(8) + table[:, np.clip(i - j + 1, 0, 4)] - far), j <= i), 1e-5, name)
+        for name, x in {'a row': np.broadcast_to(table[:1], table.shape), 'a column': np.broadcast_to(table[:, :1], table.shape),
+                        'a number': np.broadcast_to(table[0, 0], table.shape)}.items():
+            close(attnc.attention(q, k, v, score=score, mask='causal', arrays={'table': x, 'far': far}),
+                  wanted(np.exp(s / np.sqrt(8) + x[:, np.clip(i - j + 1, 0, 4)] - far), j <= i), 1e-5, name)
     refuses(lambda: attnc.attention(q, k, v, score=score, arrays={'table': table, 'far': '3'}), TypeError,
             'arrays: far is a str; expected an array or a number')
     refuses(lambda: attnc.attention(q, k, v, score=score, arrays={'table': table, 'far': far.astype('f8')}), TypeError,

@@ -186,6 +186,44 @@ static int ids_fall(const int32_t *id, int64_t batch, int64_t n)
 #endif
 PARAMS_FUNCTIONS
 
+#if STRIDED
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct SPEC_params *const params = call->params;
+    const struct SPEC_strides *const given = params->STRIDES_MEMBER;
+    int error = 0;
+    (void)p;
+STRIDE_VALUES
+PARAM_ROW_VALUES
+    return error;
+}
+
+#endif
 #if SEVERAL
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
@@ -278,12 +316,20 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
 #endif
 #if TILES
 /* ==== tables of the tiles of masks ==== */
-/* Sets a table of `masks` masks and returns its bytes. */
-static size_t set_table(struct mask_tiles *t, const uint8_t *flag, size_t masks, int64_t rows, int64_t columns,
+/* Sets a table of masks with `axes` axes before rows and columns, and returns its bytes. `size` and `stride` have all
+   axes. */
+static size_t set_table(struct mask_tiles *t, const uint8_t *flag, int axes, const int64_t *size, const int64_t *stride,
     unsigned char *tile)
 {
+    const int64_t rows = size[axes], columns = size[axes + 1];
+    size_t masks = 1;
     *t = (struct mask_tiles){flag, tile, rows, columns, rows / TILE_ROWS + (rows % TILE_ROWS > 0),
-        columns / TILE_COLUMNS + (columns % TILE_COLUMNS > 0), 0};
+        columns / TILE_COLUMNS + (columns % TILE_COLUMNS > 0), 0, {1, 1}, {0}, stride[axes], stride[axes + 1]};
+    for (int k = 0; k < axes; k++) {
+        masks = bytes_times(masks, size[k]);
+        t->size[k + MASK_AXES - axes] = size[k];
+        t->stride[k + MASK_AXES - axes] = stride[k];
+    }
     const size_t strips = bytes_times(masks, t->strips_of_mask);
     t->strips = bytes_fit(strips) ? (int64_t)strips : 0;
     return whole_lines(bytes_times(strips, t->tiles_of_strip));
@@ -537,13 +583,15 @@ static void work_on_tiles(void *work)
         for (; strip >= t->strips; t++) strip -= t->strips;
         const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * TILE_ROWS,
             rows = min(t->rows - first, TILE_ROWS);
-        const uint8_t *const flag = t->flag + (mask * t->rows + first) * t->columns;
+        const uint8_t *const flag = t->flag + mask / t->size[1] * t->stride[0] + mask % t->size[1] * t->stride[1] +
+            first * t->row;
+        const int64_t none = 0, last = rows - 1;
         for (int64_t x = 0; x < t->tiles_of_strip; x++) {
             enum { AHEAD = 4 * TILE_COLUMNS };
             const int64_t from = x * TILE_COLUMNS, to = min(from + TILE_COLUMNS, t->columns);
             for (int64_t row = 0; row < rows; row++)
-                __builtin_prefetch(flag + row * t->columns + min(from + AHEAD, t->columns));
-            const struct ids all = flags_of_rows(flag, t->columns, 0, rows, from, to);
+                __builtin_prefetch(flag + row * t->row + min(from + AHEAD, t->columns) * t->column);
+            const struct ids all = flags_of_box(flag, 1, &t->row, &none, &last, t->column, from, to);
             t->tile[strip * t->tiles_of_strip + x] = (uint8_t)((all.max ? SOME : 0) | (all.min ? 0 : SOME_NOT));
         }
     }
@@ -640,8 +688,9 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if PARAMS
     if (PARAM_MISSING) return ATTN_EPARAM;
 #endif
-#if PARAM_ROWS
-PARAM_ROW_VALUES
+#if STRIDED
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
 #endif
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
 #if FEW
@@ -896,8 +945,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
 #if PARAMS
     if (PARAM_MISSING) return ATTN_EPARAM;
 #endif
-#if PARAM_ROWS
-PARAM_ROW_VALUES
+#if STRIDED
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
 #endif
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < PARTS; part++) {
@@ -1020,5 +1070,8 @@ const struct attn_kernel SPEC_kernel = {
 #endif
 #if RESULTS
     .statistics = STATISTICS, .merge = SPEC_merge,
+#endif
+#if STRIDED
+    .strides = offsetof(struct SPEC_params, STRIDES_MEMBER), .strides_bytes = sizeof(struct SPEC_strides),
 #endif
 };

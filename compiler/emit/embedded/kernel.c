@@ -26,11 +26,12 @@
 
 #if TILES
 /* The table of the tiles of a mask. SOME: some flags of the tile are true; SOME_NOT: some are false. */
-enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2 };
+enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2, MASK_AXES = 2 };
 struct mask_tiles {
-    const uint8_t *flag; /* [masks, rows, columns] */
+    const uint8_t *flag; /* [masks, rows, columns]; masks have up to MASK_AXES axes, of these sizes and strides */
     uint8_t *tile;       /* [strips, tiles of a strip]; a strip is TILE_ROWS rows of a mask, or its last rows */
     int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
+    int64_t size[MASK_AXES], stride[MASK_AXES], row, column; /* row, column: strides */
 };
 
 #endif
@@ -219,18 +220,6 @@ INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
     }
     return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
 }
-#if DECLARED
-/* The minimum and maximum over the same positions of the rows first … end - 1, of n ids each. */
-INLINE struct ids ids_of_rows(const int32_t *id, int64_t n, int64_t first, int64_t end, int64_t from, int64_t to)
-{
-    struct ids all = {INT32_MAX, INT32_MIN};
-    for (int64_t row = first; row < end; row++) {
-        const struct ids one = ids_of(id + row * n, from, to);
-        all = (struct ids){min(all.min, one.min), max(all.max, one.max)};
-    }
-    return all;
-}
-#endif
 /* Returns the id at position x of n. A position before 0 has the id INT64_MIN. A position after the last has the last
    id; lanes with such positions are not used. */
 INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
@@ -319,6 +308,102 @@ INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, 
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {
     return flag[max(min(x, n - 1), 0)];
+}
+
+#endif
+#if OF_CALLER
+/* ---- integers of the caller, with a stride for each axis ---- */
+/* The rows whose subscripts are first[k] to last[k] along each axis k. */
+enum { MAX_BOX = 8 };
+struct box {
+    int axes;
+    int64_t sub[MAX_BOX];
+};
+/* Sets *offset to that of the first row. Returns 0 if there is no row. */
+INLINE int first_of_box(struct box *box, int axes, const int64_t *strides, const int64_t *first, const int64_t *last,
+    int64_t *offset)
+{
+    box->axes = axes;
+    *offset = 0;
+    for (int k = 0; k < axes; k++) {
+        if (first[k] > last[k]) return 0;
+        box->sub[k] = first[k];
+        *offset += first[k] * strides[k];
+    }
+    return 1;
+}
+/* Advances *offset to the next row. Returns 0 after the last row. */
+INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *first, const int64_t *last,
+    int64_t *offset)
+{
+    for (int k = box->axes - 1; k >= 0; k--) {
+        if (strides[k] != 0 && box->sub[k] < last[k]) {
+            box->sub[k]++;
+            *offset += strides[k];
+            return 1;
+        }
+        *offset -= (box->sub[k] - first[k]) * strides[k];
+        box->sub[k] = first[k];
+    }
+    return 0;
+}
+
+#endif
+#if DECLARED
+/* Returns the integer at position x of n, or the one at the nearest end. */
+INLINE int64_t id_along(const int32_t *id, int64_t x, int64_t n, int64_t stride)
+{
+    return id[max(min(x, n - 1), 0) * stride];
+}
+/* The minimum and maximum over the positions from <= x < to of the rows of a box. */
+INLINE struct ids ids_of_box(const int32_t *id, int axes, const int64_t *strides, const int64_t *first,
+    const int64_t *last, int64_t stride, int64_t from, int64_t to)
+{
+    int32_t low = INT32_MAX, high = INT32_MIN;
+    int64_t offset;
+    struct box box;
+    if (stride == 0) to = min(to, max(from, 0) + 1);
+    for (int more = first_of_box(&box, axes, strides, first, last, &offset); more;
+         more = next_of_box(&box, strides, first, last, &offset))
+        for (int64_t x = max(from, 0); x < to; x++) {
+            const int32_t one = id[offset + x * stride];
+            low = one < low ? one : low;
+            high = one > high ? one : high;
+        }
+    return (struct ids){low, high};
+}
+
+#endif
+#if DECLARED_FLAGS
+/* Returns the flag at position x of n, or the one at the nearest end. */
+INLINE int64_t flag_along(const uint8_t *flag, int64_t x, int64_t n, int64_t stride)
+{
+    return flag[max(min(x, n - 1), 0) * stride];
+}
+/* Whether all and whether any of the flags from <= x < to are true in the rows of a box. */
+INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *strides, const int64_t *first,
+    const int64_t *last, int64_t stride, int64_t from, int64_t to)
+{
+    const int outer = axes > 0 ? axes - 1 : 0; /* the rows along the last axis are read together */
+    const int64_t row = axes > 0 ? strides[outer] : 0, low = axes > 0 ? first[outer] : 0,
+        end = row != 0 ? last[outer] + 1 : low + 1;
+    struct ids all = {1, 0};
+    int64_t offset;
+    struct box box;
+    if (stride == 0) to = min(to, max(from, 0) + 1);
+    for (int more = first_of_box(&box, outer, strides, first, last, &offset); more;
+         more = next_of_box(&box, strides, first, last, &offset)) {
+        struct ids one = {1, 0};
+        if (stride == 1)
+            one = flags_of_rows(flag + offset, row, low, end, from, to);
+        for (int64_t r = low; r < end && stride != 1; r++)
+            for (int64_t x = max(from, 0); x < to; x++) {
+                const int64_t set = flag[offset + r * row + x * stride] != 0;
+                one = (struct ids){one.min & set, one.max | set};
+            }
+        all = (struct ids){all.min & one.min, all.max | one.max};
+    }
+    return all;
 }
 
 #endif

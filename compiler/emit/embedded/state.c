@@ -898,8 +898,12 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #if PARAMS
     if (PARAM_MISSING) return ATTN_EPARAM;
 #endif
-#if PARAM_ROWS
-PARAM_ROW_VALUES
+#if STRIDED
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
+#endif
+#if ROWS_APART
+    if (ROW_IS_APART) return ATTN_EPROBLEM; /* the elements of a stored row must be contiguous */
 #endif
     /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
     const int64_t row_strides[GIVEN] = {KEPT_ROW_STRIDES};

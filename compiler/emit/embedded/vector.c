@@ -594,12 +594,12 @@ TARGET INLINE mask_T flags_of_lanes_T(const uint8_t *flag, int64_t step, int64_t
     return __builtin_convertvector(lanes != 0, mask_T);
 }
 
-/* Copies n flags of each of LANES rows, which are `step` bytes apart: to[x * LANES + lane] is flag[lane * step + x].
-   Lanes from `count` on are 0. */
-TARGET INLINE void turn_flags_T(uint8_t *to, const uint8_t *flag, int64_t step, int64_t count, int64_t n)
+/* Copies n flags of each of LANES rows: to[x * LANES + lane] is flag[lane * step + x * column]. Lanes from `count` on
+   are 0. */
+TARGET INLINE void turn_flags_T(uint8_t *to, const uint8_t *flag, int64_t step, int64_t column, int64_t count, int64_t n)
 {
     enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; LANES is a multiple */
-    const int64_t turned = count < LANES ? 0 : n / SIDE * SIDE;
+    const int64_t turned = count < LANES || column != 1 ? 0 : n / SIDE * SIDE;
     for (int64_t x = 0; x < turned; x += SIDE)
         for (int lane = 0; lane < LANES; lane += SIDE) {
             uint64_t word[SIDE];
@@ -624,7 +624,7 @@ TARGET INLINE void turn_flags_T(uint8_t *to, const uint8_t *flag, int64_t step, 
             UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(to + (x + k) * LANES + lane, &word[k], SIDE);
         }
     for (int64_t x = turned; x < n; x++)
-        for (int lane = 0; lane < LANES; lane++) to[x * LANES + lane] = lane < count ? flag[lane * step + x] : 0;
+        for (int lane = 0; lane < LANES; lane++) to[x * LANES + lane] = lane < count ? flag[lane * step + x * column] : 0;
 }
 
 #if BF16_PRODUCTS

@@ -319,6 +319,22 @@ def _check_contiguous(name: str, array: _Array) -> None:
         stride *= extent
 
 
+_BROADCAST = -2**63  # ATTN_BROADCAST
+
+
+def _strides_of_array(name: str, array: _Array) -> list[int]:
+    """The strides of an array of `arrays:`, as its member of struct NAME_strides has them. Raises ValueError if the
+    kernel cannot use the array in place."""
+    if 0 in array.shape:
+        return [0] * len(array.shape)
+    strides = [stride if extent > 1 else 0 for stride, extent in zip(array.strides, array.shape)]
+    if any(stride < 0 for stride in strides):
+        raise ValueError(f"{name}: an axis runs backwards (strides {list(array.strides)})")
+    if not any(strides) and math.prod(array.shape) > 1:
+        return [_BROADCAST] * len(strides)
+    return strides
+
+
 def _compact(value: Any) -> Any:
     """A contiguous copy of an array. Raises ImportError if the copy needs NumPy and NumPy is not installed."""
     if _is(value, "torch", "Tensor"):
@@ -521,6 +537,9 @@ class Binding:
             raise OSError(f"{path} has no kernel {self.name}") from None
         params = ctypes.cast(kernel.param, ctypes.POINTER(_Param))
         offsets = {params[k].name.decode(): params[k].offset for k in range(kernel.params)}
+        contiguous = ctypes.c_size_t(-1).value  # ATTN_CONTIGUOUS
+        strides = {params[k].name.decode(): params[k].strides for k in range(kernel.params)
+                   if params[k].strides != contiguous}
         found = (kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets),
                  bool(kernel.values_are_keys))
         if found != (self.version, self.dtype, self.head_dim, self.value_dim, sorted(p.name for p in self.parameters),
@@ -528,7 +547,7 @@ class Binding:
             raise OSError(f"{path} was compiled from other C code than this module expects{self.remedy}")
         with self._lock:
             self._seeded.clear()
-            self.kernel, self.offsets = kernel, offsets
+            self.kernel, self.offsets, self.strides = kernel, offsets, strides
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
             # LLVM's OpenMP library has both functions, GNU's only the first
@@ -699,6 +718,7 @@ class _Call:
         self.sizes: dict[str, int] = {}
         self.params: int | None = None
         self.given: dict[str, Any] = {}  # the parameters by name; a number is a _Number
+        self.strides: Any = None  # struct NAME_strides; None: all arrays are contiguous
         self.tokens: str | None = None  # the size that is the number of rows of q and k in this call, if not n_q and n_k
         self.read: list[_Array] = []
         self.written: list[Any] = []
@@ -775,11 +795,23 @@ class _Call:
             array = _Array(word, value, kernel=binding.name)
             _expect(binding.name, word, array, p.dtype, shape, self.sizes)
             try:
-                _check_contiguous(word, array)
+                if p.name not in binding.strides or (self.tokens and p.has_rows and isinstance(shape[-1], int)):
+                    _check_contiguous(word, array)
+                else:
+                    self._set_strides(params, p, _strides_of_array(word, array))
             except ValueError as why:
                 array = self._copy(word, value, why)
             ctypes.c_void_p.from_buffer(params, binding.offsets[p.name]).value = array.address
             self.read.append(array)
+
+    def _set_strides(self, params: Any, p: Parameter, strides: list[int]) -> None:
+        """Writes the strides of an array to struct NAME_strides."""
+        kernel = self.binding.kernel
+        if self.strides is None:
+            self.strides = (ctypes.c_char * kernel.strides_bytes)()
+            self.keep.append(self.strides)
+            ctypes.c_void_p.from_buffer(params, kernel.strides).value = ctypes.addressof(self.strides)
+        (ctypes.c_int64 * len(strides)).from_buffer(self.strides, self.binding.strides[p.name])[:] = strides
 
     def writes(self, name: str, value: Any, like: Any, like_array: _Array, shape: Sequence[int | str],
                dtype: str | None = None) -> _Array:

@@ -1,0 +1,235 @@
+/* This file prints C for the arrays that a spec declares. Callers may give a stride for each axis of such an array, so
+   the strides are variables in the emitted C. An expression numbers the rows of an array of integers in order; here the
+   number is divided into the subscripts of the axes. */
+#include "printer.h"
+
+#include <stdlib.h>
+
+const struct kernel_array *emit_strided(const struct emitter *x, const struct array *a)
+{
+    const int k = x->arrays && a->kind == ARRAY_PARAM ? kernel_array_find(x->arrays, a->name) : -1;
+    return k >= 0 && x->arrays->array[k].strided ? &x->arrays->array[k] : NULL;
+}
+
+static enum size_source source_of(const struct emitter *x, const struct array *a, int k)
+{
+    return x->m->axis[a->axes[k]].source;
+}
+
+/* Whether axes k and k + 1 of the loops are one axis of query heads for the caller. */
+static bool is_of_heads(const struct emitter *x, const struct array *a, int k)
+{
+    return k + 1 < a->rank && source_of(x, a, k) == SIZE_KV_HEADS &&
+           (source_of(x, a, k + 1) == SIZE_MEMBERS || source_of(x, a, k + 1) == SIZE_ROWS);
+}
+
+int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k)
+{
+    int number = k;
+    for (int n = 0; n < k; n++) number -= is_of_heads(x, a, n) && source_of(x, a, n + 1) == SIZE_MEMBERS;
+    return number;
+}
+
+const char *emit_stride_of_caller(const struct emitter *x, const struct array *a, int k)
+{
+    struct arena *const arena = x->m->arena;
+    const char *const name = emit_name(arena, a->name);
+    const char *stride = arena_printf(arena, "%s_stride_%d", name, emit_axis_of_caller(x, a, k));
+    if (emit_strided_rows(x, a)) {
+        const enum size_source source = source_of(x, a, k);
+        const bool head = source == SIZE_KV_HEADS || source == SIZE_MEMBERS,
+                   row = axis_is_sequence(&x->m->axis[a->axes[k]]) || source == SIZE_ROWS;
+        if (source == SIZE_BATCH || head || row)
+            stride = arena_printf(arena, "%s_%s", name, row ? "row" : head ? "head" : "batch");
+    }
+    return is_of_heads(x, a, k) ? arena_printf(arena, "members * %s", stride) : stride;
+}
+
+/* ---- rows of integers ---- */
+
+/* An axis as the caller has it: query heads are two axes, key/value heads and their members. */
+struct level {
+    const struct expr *size;
+    const char *stride;
+};
+
+/* Returns the size of an axis that comes from the source. */
+static const struct expr *size_from(const struct emitter *x, enum size_source source)
+{
+    int axis = 0;
+    while (x->m->axis[axis].source != source) axis++;
+    return expr_leaf(x->m, EXPR_SIZE, axis);
+}
+
+/* Lists the axes of the array in `level`. An axis of rows is the two axes of members and of queries. */
+static int levels_of(const struct emitter *x, const struct array *a, struct level *level)
+{
+    struct arena *const arena = x->m->arena;
+    int count = 0;
+    for (int k = 0; k < a->rank; k++) {
+        if (source_of(x, a, k) != SIZE_ROWS) {
+            level[count++] = (struct level){expr_leaf(x->m, EXPR_SIZE, a->axes[k]), emit_stride_of_caller(x, a, k)};
+            continue;
+        }
+        const int queries = emit_axis_of_caller(x, a, k);
+        const char *const name = emit_name(arena, a->name);
+        level[count++] = (struct level){size_from(x, SIZE_MEMBERS),
+                                        arena_printf(arena, "%s_stride_%d", name, queries - 1)};
+        level[count++] = (struct level){size_from(x, SIZE_N_Q), arena_printf(arena, "%s_stride_%d", name, queries)};
+    }
+    return count;
+}
+
+/* A number of a row, and what it is divided into: number = rest * size + sub + constant. */
+struct division {
+    struct module *m;
+    const struct expr *size, *rest, *sub;
+    int64_t constant;
+};
+
+static bool is_size(const struct division *d, const struct expr *e)
+{
+    if (e == d->size) return true;
+    return e->op == EXPR_SIZE && d->size->op == EXPR_SIZE &&
+           d->m->axis[e->integer].source == d->m->axis[d->size->integer].source;
+}
+
+/* Adds e, or subtracts it. Terms that are products with the size go to `rest`. */
+static void divide(struct division *d, const struct expr *e, bool minus)
+{
+    const enum expr_op op = minus ? EXPR_SUB : EXPR_ADD;
+    if (e->op == EXPR_ADD || e->op == EXPR_SUB || e->op == EXPR_NEG) {
+        divide(d, e->arg[0], minus != (e->op == EXPR_NEG));
+        if (e->op != EXPR_NEG) divide(d, e->arg[1], minus != (e->op == EXPR_SUB));
+        return;
+    }
+    const struct expr *factor = NULL;
+    if (is_size(d, e) && e->op != EXPR_INT) factor = expr_int(d->m, 1);
+    for (int k = 1; k >= 0 && e->op == EXPR_MUL && !factor; k--)
+        if (is_size(d, e->arg[k])) factor = e->arg[1 - k];
+    if (e->op == EXPR_INT)
+        d->constant += minus ? -e->integer : e->integer;
+    else if (factor)
+        d->rest = expr_make(d->m, op, d->rest, factor, NULL);
+    else
+        d->sub = expr_make(d->m, op, d->sub, e, NULL);
+}
+
+/* Divides the number of a row into a subscript for each axis but the last. Returns how many there are. */
+static int subscripts_of(const struct emitter *x, const struct array *a, const struct expr *row, struct level *level,
+                         const struct expr **sub)
+{
+    struct module *const m = x->m;
+    const int count = levels_of(x, a, level), axes = count > 1 ? count - 1 : 0;
+    for (int k = axes - 1; k > 0; k--) {
+        struct division d = {m, level[k].size, expr_int(m, 0), expr_int(m, 0), 0};
+        divide(&d, row, false);
+        if (d.size->op == EXPR_INT && d.size->integer > 0) {
+            int64_t whole = d.constant / d.size->integer;
+            if (d.constant % d.size->integer < 0) whole--;
+            d.rest = expr_make(m, EXPR_ADD, d.rest, expr_int(m, whole), NULL);
+            d.constant -= whole * d.size->integer;
+        }
+        if (expr_is_real(d.sub, 0) && d.constant < 0) { /* size - 1, the last subscript */
+            d.sub = d.size;
+            d.rest = expr_make(m, EXPR_SUB, d.rest, expr_int(m, 1), NULL);
+        }
+        sub[k] = expr_make(m, EXPR_ADD, d.sub, expr_int(m, d.constant), NULL);
+        row = d.rest;
+    }
+    if (axes) sub[0] = row;
+    return axes;
+}
+
+/* Returns C for one term of an offset, or NULL if it is 0. */
+static const char *term(struct emitter *x, const struct expr *sub, const char *stride)
+{
+    if (expr_is_real(sub, 0)) return NULL;
+    if (expr_is_real(sub, 1)) return stride;
+    return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, sub, true), stride);
+}
+
+const char *emit_offset_of_row(struct emitter *x, const struct array *a, const struct expr *row)
+{
+    struct level level[2 * MAX_RANK];
+    const struct expr *sub[2 * MAX_RANK];
+    const char *made = NULL;
+    const int axes = subscripts_of(x, a, row, level, sub);
+    for (int k = 0; k < axes; k++) {
+        const char *const one = term(x, sub[k], level[k].stride);
+        if (one) made = made ? arena_printf(x->m->arena, "%s + %s", made, one) : one;
+    }
+    return made;
+}
+
+const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const struct expr *row, int lane,
+                                const char *(*of_lanes)(void *user, const struct expr *sub), void *user)
+{
+    struct level level[2 * MAX_RANK];
+    const struct expr *sub[2 * MAX_RANK];
+    const char *made = "0";
+    const int axes = subscripts_of(x, a, row, level, sub);
+    for (int k = 0; k < axes; k++) {
+        const char *one = term(x, sub[k], level[k].stride);
+        if (expr_axes(sub[k]) >> lane & 1)
+            one = arena_printf(x->m->arena, "min(%s[lane], %s - 1) * %s", of_lanes(user, sub[k]),
+                               emit_integer_text(x, level[k].size, true), level[k].stride);
+        if (one) made = *made == '0' ? one : arena_printf(x->m->arena, "%s + %s", made, one);
+    }
+    return made;
+}
+
+const char *emit_last_stride(const struct emitter *x, const struct array *a)
+{
+    struct level level[2 * MAX_RANK];
+    return a->rank ? level[levels_of(x, a, level) - 1].stride : "1";
+}
+
+const char *emit_last_size(struct emitter *x, const struct array *a)
+{
+    struct level level[2 * MAX_RANK];
+    return a->rank ? emit_integer(x, level[levels_of(x, a, level) - 1].size) : "1";
+}
+
+const char *emit_ids_of_box(struct emitter *x, const struct array *a, const struct expr *first, const struct expr *last,
+                            const char *from, const char *to)
+{
+    struct arena *const arena = x->m->arena;
+    struct level level[2 * MAX_RANK];
+    const struct expr *low[2 * MAX_RANK], *high[2 * MAX_RANK];
+    const int axes = subscripts_of(x, a, first, level, low);
+    subscripts_of(x, a, last, level, high);
+    const char *strides = "", *begin = "", *end = "";
+    for (int k = 0; k < axes; k++) {
+        const char *const comma = k ? ", " : "";
+        strides = arena_printf(arena, "%s%s%s", strides, comma, level[k].stride);
+        begin = arena_printf(arena, "%s%s%s", begin, comma, emit_integer(x, low[k]));
+        end = arena_printf(arena, "%s%s%s", end, comma, emit_integer(x, high[k]));
+    }
+    const char *const list = axes ? "(const int64_t[]){%s}" : "NULL%s";
+    return arena_printf(arena, "%s_of_box(%s, %d, %s, %s, %s, %s, %s, %s)", a->dtype == DTYPE_U8 ? "flags" : "ids",
+                        emit_name(arena, a->name), axes, arena_printf(arena, list, strides),
+                        arena_printf(arena, list, begin), arena_printf(arena, list, end), emit_last_stride(x, a), from,
+                        to);
+}
+
+const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const struct expr *row,
+                               const struct expr *next, int64_t positions)
+{
+    struct level level[2 * MAX_RANK];
+    const struct expr *one[2 * MAX_RANK], *two[2 * MAX_RANK];
+    const int axes = subscripts_of(x, a, row, level, one);
+    subscripts_of(x, a, next, level, two);
+    const char *made = NULL;
+    for (int k = 0; k < axes; k++) {
+        int64_t step;
+        if (!known_difference(x->m, two[k], one[k], &step)) return NULL;
+        const char *const add = term(x, expr_int(x->m, step), level[k].stride);
+        if (add) made = made ? arena_printf(x->m->arena, "%s + %s", made, add) : add;
+    }
+    if (positions) {
+        const char *const add = term(x, expr_int(x->m, positions), emit_last_stride(x, a));
+        made = made ? arena_printf(x->m->arena, "%s + %s", made, add) : add;
+    }
+    return made ? made : "0";
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+"""Arrays of `arrays:` with strides and with axes that repeat their elements: results and gradients have the same bits as
+with contiguous arrays, and nothing outside the elements is read."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np
+import yaml
+
+import definitions
+from kernel import Objects, State, best_target, compiled
+from suite import Suite, check
+
+SOFTMAX = {'similarity': {'softmax': {'modify': 's + ({e}) / 4'}}}
+CUSTOM = {'similarity': {'custom': {'weight': '(2 + s) * (2 + s) * exp(({e}) / 4)'}}}
+MASK = {'similarity': 'softmax', 'mask': {'expr': '{e}'}}
+DECAY = {'similarity': 'softmax', 'mask': 'causal', 'decay': {'log': '{e}'}}
+LINEAR = {'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'decay': {'log': '{e}'}, 'normalize': 'none'}
+CASES = {   # base, element, shapes and types
+    'table': (SOFTMAX, 'a[h][i - j + 5]', {'a': ['H', 11]}),
+    'pair': (SOFTMAX, 'a[h][row][j]', {'a': ['H', 'Nq', 'Nk']}),
+    'pair_turned': (SOFTMAX, 'a[b][j][row]', {'a': ['B', 'Nk', 'Nq']}),
+    'query': (SOFTMAX, 'a[b][h][row]', {'a': ['B', 'H', 'Nq']}),
+    'key': (SOFTMAX, 'a[b][g][j]', {'a': ['B', 'G', 'Nk']}),
+    'key_of_query': (SOFTMAX, 'a[b][i] - a[b][j]', {'a': ['B', 'Nk']}),
+    'element': (SOFTMAX, 'a[b][row][1]', {'a': ['B', 'Nq', 3]}),
+    'bucket': (SOFTMAX, 'a[h][c[b][j]]', {'a': ['H', 6], 'c': (['B', 'Nk'], 'int')}),
+    'bucket_of_pair': (SOFTMAX, 'a[c[h][row][j] % 6]', {'a': [6], 'c': (['H', 'Nq', 'Nk'], 'int')}),
+    'heads': (SOFTMAX, 'a[b][h]', {'a': ['B', 'H']}),
+    'swin': (SOFTMAX, 'a[h][i / 3 - j / 3 + 3][i % 3 - j % 3 + 2]', {'a': ['H', 7, 5]}),
+    'carried': (CUSTOM, 'a[b][h][j] + c[h]', {'a': ['B', 'H', 'Nk'], 'c': ['H']}),
+    'carried_row': (CUSTOM, 'a[b][j][2]', {'a': ['B', 'Nk', 4]}),
+    'weight': ({'similarity': {'custom': {'weight': 'exp({e})'}}}, 'a[h][row][j]', {'a': ['H', 'Nq', 'Nk']}),
+    'bare': ({'similarity': {'custom': {'weight': '{e}'}}, 'normalize': 'none'}, 'a[h][row][j]', {'a': ['H', 'Nq', 'Nk']}),
+    'mask_of_pair': (MASK, 'a[b][row][j]', {'a': (['B', 'Nq', 'Nk'], 'bool')}),
+    'mask_of_heads': (MASK, 'a[b][h][row][j] || i == j', {'a': (['B', 'H', 'Nq', 'Nk'], 'bool')}),
+    'mask_turned': (MASK, 'a[h][j][row]', {'a': (['H', 'Nk', 'Nq'], 'bool')}),
+    'mask_of_keys': (MASK, 'a[h][j]', {'a': (['H', 'Nk'], 'bool')}),
+    'mask_of_ids': (MASK, 'a[b][i] % 3 == a[b][j] % 3', {'a': (['B', 'Nk'], 'int')}),
+    'mask_of_lengths': (MASK, 'j < a[b][h]', {'a': (['B', 'H'], 'int')}),
+    'mask_by_index': (MASK, 'a[a[j] % 7] % 2', {'a': (['Nk'], 'int')}),
+    'mask_of_ints': (MASK, 'a[b][h][row][j] % 2', {'a': (['B', 'H', 'Nq', 'Nk'], 'int')}),
+    'decay': (DECAY, 'a[b][h][t]', {'a': ['B', 'H', 'Nk']}),
+    'decay_of_elements': (LINEAR, 'a[b][h][t][d]', {'a': ['B', 'H', 'Nk', 'D']}),
+    'decay_of_channels': (LINEAR, '-fabs(a[h][d])', {'a': ['H', 'D']}),
+}
+NO_GRADIENTS = ('key_of_query',)   # attnc refuses the gradient
+DECODED = ('table', 'key', 'carried', 'mask_of_lengths', 'heads')
+B, H, G, D = 2, 4, 2, 8
+
+
+def with_element(value, element):
+    if isinstance(value, dict): return {k: with_element(x, element) for k, x in value.items()}
+    if isinstance(value, list): return [with_element(x, element) for x in value]
+    return value.replace('{e}', element) if isinstance(value, str) else value
+
+
+def spec_of(name, more=()):
+    base, element, arrays = CASES[name]
+    if 'decode' in more: base = dict(base, mask={'all': ['causal', base.get('mask', 'causal')]})
+    arrays = {n: dict(shape=a[0], type=a[1]) if isinstance(a, tuple) else {'shape': a} for n, a in arrays.items()}
+    emit = ['forward'] + list(more)
+    return {'name': name} | with_element(base, element) | {'arrays': arrays, 'shape': {'head_dim': D}, 'emit': emit}
+
+
+def apart(x, rng):
+    """The same elements in a larger array, whose other elements are hostile."""
+    shape = [2 * n + 1 for n in x.shape]
+    order = rng.permutation(x.ndim)
+    large = np.empty([shape[k] for k in order], x.dtype)
+    large[...] = np.nan if x.dtype.kind == 'f' else 2 ** 31 - 1 if x.dtype == np.int32 else 77
+    made = large.transpose(np.argsort(order))[tuple(slice(1, None, 2) for _ in x.shape)]
+    made[...] = x
+    return made
+
+
+def layouts(x, rng):
+    """Pairs of a contiguous array and an array of the same elements with other strides."""
+    yield 'apart', x, apart(x, rng)
+    for k in range(x.ndim):
+        one = np.take(x, [0], k)
+        repeated = np.broadcast_to(one, x.shape)
+        yield 'axis %d repeats' % k, np.ascontiguousarray(repeated), repeated
+    yield 'all axes repeat', np.full(x.shape, x.flat[0], x.dtype), np.broadcast_to(x.flat[0], x.shape)
+    rows = np.zeros(x.shape[:-1] + (x.shape[-1] + 3,), x.dtype)
+    rows[..., :x.shape[-1]] = x
+    yield 'rows apart', x, rows[..., :x.shape[-1]]
+
+
+def compare(folder, suite, name, more):
+    spec = spec_of(name, more)
+    path = folder + '/%s.yaml' % name
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    kernel = compiled(suite, path, folder, suite.target, '-O1')
+    rng, count = np.random.default_rng(7), 0
+    for n_q, n_k in ((20, 20), (3, 3) if 'decode' in more else (3, 33), (70, 70)):
+        definitions.make_inputs(definitions.load(path), folder + '/in', H, G, n_q, n_k, B, 3)
+        P = definitions.read_dir(folder + '/in')
+        q, k, v = (P.pop(n) for n in 'qkv')
+        dout = rng.standard_normal(q.shape).astype(np.float32)
+        for n in P:
+            for how, plain, other in layouts(P[n], rng):
+                one, two = (outputs(kernel, P | {n: x}, q, k, v, dout, more) for x in (plain, other))
+                for what in one:
+                    same = np.array_equal(one[what], two[what], equal_nan=True)
+                    check(same, '%s: %s of n_q %d, n_k %d has other bits' % (how, what, n_q, n_k))
+                count += 1
+    return '%d layouts' % count
+
+
+def outputs(kernel, P, q, k, v, dout, more):
+    made = {'out': kernel(P, q, k, v)}
+    if 'backward' in more: made |= kernel.gradients(P, q, k, v, dout, arrays=True)
+    if 'decode' in more:
+        state, at, rows = State(kernel, P, B, H, G, q.shape[2]), 0, []
+        for size in (5, 1, 40, 24):
+            cut = slice(at, at + size)
+            if at >= q.shape[2]: break
+            new = {n: x[(slice(None),) * axis_of_tokens(kernel, n) + (cut,)] for n, x in P.items()
+                   if axis_of_tokens(kernel, n) is not None}
+            rows.append(state.extend(q[:, :, cut], k[:, :, cut], v[:, :, cut], rows=new))
+            at += size
+        made['extended'] = np.concatenate(rows, 2)
+    return made
+
+
+def axis_of_tokens(kernel, name):
+    """The axis of keys of an array of reals, or None."""
+    for n in range(kernel.about.params):
+        p = kernel.about.param[n]
+        if p.name.decode() == name and p.dtype < 4 and -5 in list(p.shape[:p.rank]): return list(p.shape[:p.rank]).index(-5)
+    return None
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    suite.objects = Objects(suite.folder)
+    suite.target = best_target()
+    for name in CASES: suite.case('forward/' + name, compare, suite, name, [])
+    for name in CASES:
+        if name not in NO_GRADIENTS: suite.case('backward/' + name, compare, suite, name, ['backward'])
+    for name in DECODED:
+        suite.case('decode/' + name, compare, suite, name, ['decode'])
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
