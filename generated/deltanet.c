@@ -90,6 +90,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *out;
     const float *beta;
     struct attn_strides beta_at;
+    struct deltanet_strides at; /* of all arrays, with contiguous ones filled in */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -450,6 +451,7 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -482,9 +484,15 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -994,6 +1002,7 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -1026,9 +1035,15 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -1528,6 +1543,7 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -1560,9 +1576,15 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -1794,6 +1816,46 @@ int deltanet_params_init(struct deltanet_params *params, uint64_t seed, void *st
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct deltanet_params *const params = call->params;
+    const struct deltanet_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
+            3,
+            params->beta, sizeof *params->beta);
+    call->beta = call->params->beta;
+    call->beta_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
+    return error;
+}
+
 size_t deltanet_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -1884,8 +1946,8 @@ int deltanet_forward(const struct attn_problem *problem, const struct deltanet_p
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->beta) return ATTN_EPARAM;
-    call.beta = params->beta;
-    call.beta_at = (struct attn_strides){call.p.heads * call.p.n_k * 1, call.p.n_k * 1, 1};
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -1897,7 +1959,8 @@ int deltanet_forward(const struct attn_problem *problem, const struct deltanet_p
 }
 
 static const struct attn_param param[] = {
-    {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_params, beta), 0},
+    {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_params, beta), 0,
+        offsetof(struct deltanet_strides, beta)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -1918,5 +1981,6 @@ const struct attn_kernel deltanet_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct deltanet_params),
     .params_size = deltanet_params_size, .params_init = params_init_any, .workspace = deltanet_workspace,
     .forward = forward_any,
+    .strides = offsetof(struct deltanet_params, strides), .strides_bytes = sizeof(struct deltanet_strides),
 };
 #endif /* a compiler of this language */

@@ -13,8 +13,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct deltanet_strides {
+    int64_t beta[3]; /* [B, H, n_k] */
+};
 struct deltanet_params {
     const float *beta; /* [B, H, n_k] */
+    const struct deltanet_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that deltanet_params_init needs for the random arrays. */

@@ -104,6 +104,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *out;
     const float *beta;
     struct attn_strides beta_at;
+    struct deltanet_polysketch_strides at; /* of all arrays, with contiguous ones filled in */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -471,6 +472,7 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
@@ -513,9 +515,15 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -1116,6 +1124,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
@@ -1158,9 +1167,15 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -1751,6 +1766,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
@@ -1793,9 +1809,15 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -2118,6 +2140,46 @@ int deltanet_polysketch_params_init(struct deltanet_polysketch_params *params, u
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct deltanet_polysketch_params *const params = call->params;
+    const struct deltanet_polysketch_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
+            3,
+            params->beta, sizeof *params->beta);
+    call->beta = call->params->beta;
+    call->beta_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
+    return error;
+}
+
 size_t deltanet_polysketch_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -2208,8 +2270,8 @@ int deltanet_polysketch_forward(const struct attn_problem *problem, const struct
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2 || !params->beta) return ATTN_EPARAM;
-    call.beta = params->beta;
-    call.beta_at = (struct attn_strides){call.p.heads * call.p.n_k * 1, call.p.n_k * 1, 1};
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -2221,9 +2283,10 @@ int deltanet_polysketch_forward(const struct attn_problem *problem, const struct
 }
 
 static const struct attn_param param[] = {
-    {"sketch.g1", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g1), 1},
-    {"sketch.g2", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g2), 1},
-    {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_polysketch_params, beta), 0},
+    {"sketch.g1", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g1), 1, ATTN_CONTIGUOUS},
+    {"sketch.g2", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g2), 1, ATTN_CONTIGUOUS},
+    {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_polysketch_params, beta), 0,
+        offsetof(struct deltanet_polysketch_strides, beta)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -2245,5 +2308,7 @@ const struct attn_kernel deltanet_polysketch_kernel = {
     .params_size = deltanet_polysketch_params_size, .params_init = params_init_any,
         .workspace = deltanet_polysketch_workspace,
     .forward = forward_any,
+    .strides = offsetof(struct deltanet_polysketch_params, strides),
+        .strides_bytes = sizeof(struct deltanet_polysketch_strides),
 };
 #endif /* a compiler of this language */

@@ -13,9 +13,16 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct gated_deltanet_strides {
+    int64_t gate[3]; /* [B, H, n_k] */
+    int64_t beta[3]; /* [B, H, n_k] */
+};
 struct gated_deltanet_params {
     const float *gate; /* [B, H, n_k] */
     const float *beta; /* [B, H, n_k] */
+    const struct gated_deltanet_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that gated_deltanet_params_init needs for the random arrays. */

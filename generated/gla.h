@@ -14,8 +14,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct gla_strides {
+    int64_t gate[4]; /* [B, H, n_k, 64] */
+};
 struct gla_params {
     const float *gate; /* [B, H, n_k, 64] */
+    const struct gla_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that gla_params_init needs for the random arrays. */

@@ -110,6 +110,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_strides log_decay_chunk_at;
     float *log_decay_chunk_low; /* [B,H,n_k,64] */
     struct attn_strides log_decay_chunk_low_at;
+    struct kda_strides at; /* of all arrays, with contiguous ones filled in */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -546,6 +547,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -589,9 +591,15 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -880,40 +888,45 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void kda_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    const int64_t gate_stride_3 = call->at.gate[3];
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    if (gate_stride_3 == 1) {
+        /* gate_tile = gate, with zeros beyond the last row */
+        transpose_v4(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+    } else {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
     }
-    /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+    /* gate_tile = max(gate_tile, -1e+04f) */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(result + d * 64 + i, max_v4(load_v4(gate_at + d * 64 + i), splat_v4(-1e+04f)));
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(gate_tile + d * 64 + j, max_v4(load_v4(gate_tile + d * 64 + j), splat_v4(-1e+04f)));
             }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    /* log_decay_k = gate_tile, transposed back */
+    transpose_v4(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -1324,6 +1337,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -1367,9 +1381,15 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1658,40 +1678,45 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void kda_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    const int64_t gate_stride_3 = call->at.gate[3];
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    if (gate_stride_3 == 1) {
+        /* gate_tile = gate, with zeros beyond the last row */
+        transpose_v3(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+    } else {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
     }
-    /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+    /* gate_tile = max(gate_tile, -1e+04f) */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(result + d * 64 + i, max_v3(load_v3(gate_at + d * 64 + i), splat_v3(-1e+04f)));
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(gate_tile + d * 64 + j, max_v3(load_v3(gate_tile + d * 64 + j), splat_v3(-1e+04f)));
             }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    /* log_decay_k = gate_tile, transposed back */
+    transpose_v3(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -2092,6 +2117,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     const float *const beta = call->beta + b * call->beta_at.batch + (g * members + m) * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -2135,9 +2161,15 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* beta_tile = beta, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        if (beta_row == 1) {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+        }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2426,40 +2458,45 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     }
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 static void kda_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    const int64_t gate_stride_3 = call->at.gate[3];
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    if (gate_stride_3 == 1) {
+        /* gate_tile = gate, with zeros beyond the last row */
+        transpose_any(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+    } else {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
     }
-    /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+    /* gate_tile = max(gate_tile, -1e+04f) */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(result + d * 64 + i, max_any(load_any(gate_at + d * 64 + i), splat_any(-1e+04f)));
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(gate_tile + d * 64 + j, max_any(load_any(gate_tile + d * 64 + j), splat_any(-1e+04f)));
             }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    /* log_decay_k = gate_tile, transposed back */
+    transpose_any(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
 }
 
 /* ==== which version this machine runs ==== */
@@ -2533,18 +2570,66 @@ int kda_params_init(struct kda_params *params, uint64_t seed, void *storage)
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct kda_params *const params = call->params;
+    const struct kda_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.gate, given ? given->gate : NULL, (const int64_t[]){p->batch, p->heads, p->n_k,
+            64}, 4,
+            params->gate, sizeof *params->gate);
+    if (!error)
+        error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
+            3,
+            params->beta, sizeof *params->beta);
+    call->gate = call->params->gate;
+    call->gate_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
+    call->beta = call->params->beta;
+    call->beta_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
+    return error;
+}
+
 /* ==== prefix sums: the sums of terms over the positions up to that of a query, or up to a key ==== */
 static struct version terms_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = kda_terms_v4, .tile = 64, .own = 32768, .of_pair = 128};
+        return (struct version){.rows = kda_terms_v4, .tile = 64, .own = 16384, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = kda_terms_v3, .tile = 64, .own = 32768, .of_pair = 128};
+        return (struct version){.rows = kda_terms_v3, .tile = 64, .own = 16384, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
 #endif
-    return (struct version){.rows = kda_terms_any, .tile = 64, .own = 32768, .of_pair = 128};
+    return (struct version){.rows = kda_terms_any, .tile = 64, .own = 16384, .of_pair = 128, .of_keys = OF_QUERY_HEAD};
 }
 
 /* Returns the bytes of an array with a row for each of n positions and each head. */
@@ -2693,9 +2778,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    struct call of_keys = *call;
-    of_keys.p.n_q = call->p.n_k; /* one term for each key */
-    const int error = run(&of_keys, &terms, threads, work, bytes);
+    const int error = run(call, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
@@ -2711,10 +2794,8 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->gate || !params->beta) return ATTN_EPARAM;
-    call.gate = params->gate;
-    call.gate_at = (struct attn_strides){call.p.heads * call.p.n_k * 64, call.p.n_k * 64, 64};
-    call.beta = params->beta;
-    call.beta_at = (struct attn_strides){call.p.heads * call.p.n_k * 1, call.p.n_k * 1, 1};
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -2734,8 +2815,10 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
 }
 
 static const struct attn_param param[] = {
-    {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct kda_params, gate), 0},
-    {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct kda_params, beta), 0},
+    {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct kda_params, gate), 0,
+        offsetof(struct kda_strides, gate)},
+    {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct kda_params, beta), 0,
+        offsetof(struct kda_strides, beta)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -2756,5 +2839,6 @@ const struct attn_kernel kda_kernel = {
     .params = 2, .param = param, .params_bytes = sizeof(struct kda_params),
     .params_size = kda_params_size, .params_init = params_init_any, .workspace = kda_workspace,
     .forward = forward_any,
+    .strides = offsetof(struct kda_params, strides), .strides_bytes = sizeof(struct kda_strides),
 };
 #endif /* a compiler of this language */

@@ -13,9 +13,16 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct kda_strides {
+    int64_t gate[4]; /* [B, H, n_k, 64] */
+    int64_t beta[3]; /* [B, H, n_k] */
+};
 struct kda_params {
     const float *gate; /* [B, H, n_k, 64] */
     const float *beta; /* [B, H, n_k] */
+    const struct kda_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that kda_params_init needs for the random arrays. */

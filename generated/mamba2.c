@@ -96,6 +96,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_strides log_decay_chunk_at;
     float *log_decay_chunk_low; /* [B,H,n_k] */
     struct attn_strides log_decay_chunk_low_at;
+    struct mamba2_strides at; /* of all arrays, with contiguous ones filled in */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -944,38 +945,40 @@ TARGET_v4 static void mamba2_linear_v4(const struct call *call, int64_t task, st
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void mamba2_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + (g * members + m);
+    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
-        m) * call->log_decay_k_at.head : NULL;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* step_at = step, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q)];
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) step_at[i] = 0;
-    /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
+    const int64_t step_row = call->step_at.row;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const step_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    if (step_row == 1) {
+        /* step_tile = step, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
+    } else {
+        /* step_tile = step, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            step_tile[j] = j < j1 - j0 ? step[(j0 + j) * step_row] : 0;
+    }
+    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(result + i, max_v4(t_0 * load_v4(step_at + i), splat_v4(-1e+04f)));
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(step_tile + j, max_v4(t_0 * load_v4(step_tile + j), splat_v4(-1e+04f)));
     }
-    if (log_decay_k) {
-        /* log_decay_k = result */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
-    }
+    /* log_decay_k = step_tile */
+    for (int64_t j = 0; j < j1 - j0; j++)
+        log_decay_k[(j0 + j)] = step_tile[j];
 }
 #endif
 
@@ -1737,38 +1740,40 @@ TARGET_v3 static void mamba2_linear_v3(const struct call *call, int64_t task, st
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void mamba2_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + (g * members + m);
+    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
-        m) * call->log_decay_k_at.head : NULL;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* step_at = step, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q)];
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) step_at[i] = 0;
-    /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
+    const int64_t step_row = call->step_at.row;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const step_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    if (step_row == 1) {
+        /* step_tile = step, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
+    } else {
+        /* step_tile = step, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            step_tile[j] = j < j1 - j0 ? step[(j0 + j) * step_row] : 0;
+    }
+    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(result + i, max_v3(t_0 * load_v3(step_at + i), splat_v3(-1e+04f)));
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(step_tile + j, max_v3(t_0 * load_v3(step_tile + j), splat_v3(-1e+04f)));
     }
-    if (log_decay_k) {
-        /* log_decay_k = result */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
-    }
+    /* log_decay_k = step_tile */
+    for (int64_t j = 0; j < j1 - j0; j++)
+        log_decay_k[(j0 + j)] = step_tile[j];
 }
 #endif
 
@@ -2519,38 +2524,40 @@ static void mamba2_linear_any(const struct call *call, int64_t task, struct part
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 static void mamba2_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + (g * members + m);
+    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
-        m) * call->log_decay_k_at.head : NULL;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* step_at = step, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q)];
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) step_at[i] = 0;
-    /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
+    const int64_t step_row = call->step_at.row;
+    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+        call->log_decay_k_at.head;
+    float *const step_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    if (step_row == 1) {
+        /* step_tile = step, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
+    } else {
+        /* step_tile = step, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            step_tile[j] = j < j1 - j0 ? step[(j0 + j) * step_row] : 0;
+    }
+    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(result + i, max_any(t_0 * load_any(step_at + i), splat_any(-1e+04f)));
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(step_tile + j, max_any(t_0 * load_any(step_tile + j), splat_any(-1e+04f)));
     }
-    if (log_decay_k) {
-        /* log_decay_k = result */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
-    }
+    /* log_decay_k = step_tile */
+    for (int64_t j = 0; j < j1 - j0; j++)
+        log_decay_k[(j0 + j)] = step_tile[j];
 }
 
 /* ==== which version this machine runs ==== */
@@ -2650,6 +2657,49 @@ int mamba2_params_init(struct mamba2_params *params, uint64_t seed, void *storag
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct mamba2_params *const params = call->params;
+    const struct mamba2_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.rate, given ? given->rate : NULL, (const int64_t[]){p->heads}, 1,
+            params->rate, sizeof *params->rate);
+    if (!error)
+        error = fill_strides(call->at.step, given ? given->step : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
+            3,
+            params->step, sizeof *params->step);
+    call->step = call->params->step;
+    call->step_at = (struct attn_strides){call->at.step[0], call->at.step[1], call->at.step[2]};
+    return error;
+}
+
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -2667,13 +2717,15 @@ static struct version terms_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = mamba2_terms_v4, .tile = 64, .own = 512, .of_pair = 128};
+        return (struct version){.rows = mamba2_terms_v4, .tile = 64, .own = 256, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = mamba2_terms_v3, .tile = 64, .own = 512, .of_pair = 128};
+        return (struct version){.rows = mamba2_terms_v3, .tile = 64, .own = 256, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
 #endif
-    return (struct version){.rows = mamba2_terms_any, .tile = 64, .own = 512, .of_pair = 128};
+    return (struct version){.rows = mamba2_terms_any, .tile = 64, .own = 256, .of_pair = 128, .of_keys = OF_QUERY_HEAD};
 }
 
 /* Returns the bytes of an array with a row for each of n positions and each head. */
@@ -2843,9 +2895,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    struct call of_keys = *call;
-    of_keys.p.n_q = call->p.n_k; /* one term for each key */
-    const int error = run(&of_keys, &terms, threads, work, bytes);
+    const int error = run(call, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
@@ -2860,8 +2910,8 @@ int mamba2_forward(const struct attn_problem *problem, const struct mamba2_param
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->rate || !params->step) return ATTN_EPARAM;
-    call.step = params->step;
-    call.step_at = (struct attn_strides){call.p.heads * call.p.n_k * 1, call.p.n_k * 1, 1};
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -2881,8 +2931,9 @@ int mamba2_forward(const struct attn_problem *problem, const struct mamba2_param
 }
 
 static const struct attn_param param[] = {
-    {"rate", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct mamba2_params, rate), 0},
-    {"step", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct mamba2_params, step), 0},
+    {"rate", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct mamba2_params, rate), 0, offsetof(struct mamba2_strides, rate)},
+    {"step", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct mamba2_params, step), 0,
+        offsetof(struct mamba2_strides, step)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -2903,5 +2954,6 @@ const struct attn_kernel mamba2_kernel = {
     .params = 2, .param = param, .params_bytes = sizeof(struct mamba2_params),
     .params_size = mamba2_params_size, .params_init = params_init_any, .workspace = mamba2_workspace,
     .forward = forward_any,
+    .strides = offsetof(struct mamba2_params, strides), .strides_bytes = sizeof(struct mamba2_strides),
 };
 #endif /* a compiler of this language */

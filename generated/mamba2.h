@@ -13,9 +13,16 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct mamba2_strides {
+    int64_t rate[1]; /* [H] */
+    int64_t step[3]; /* [B, H, n_k] */
+};
 struct mamba2_params {
     const float *rate; /* [H] */
     const float *step; /* [B, H, n_k] */
+    const struct mamba2_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that mamba2_params_init needs for the random arrays. */

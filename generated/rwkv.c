@@ -93,6 +93,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_strides log_decay_chunk_at;
     float *log_decay_chunk_low; /* [B,H,n_k,64] */
     struct attn_strides log_decay_chunk_low_at;
+    struct rwkv_strides at; /* of all arrays, with contiguous ones filled in */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -969,32 +970,33 @@ TARGET_v4 static void rwkv_linear_v4(const struct call *call, int64_t task, stru
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + (g * members + m) * 64;
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const int64_t rate_stride_1 = call->at.rate[1];
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate[d]) * (-1.0f);
+            const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
-            store_v4(result + d * 64 + i, splat_v4((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+            store_v4(result + d * 64 + j, splat_v4((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_v4(result, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -1784,32 +1786,33 @@ TARGET_v3 static void rwkv_linear_v3(const struct call *call, int64_t task, stru
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + (g * members + m) * 64;
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const int64_t rate_stride_1 = call->at.rate[1];
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate[d]) * (-1.0f);
+            const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
-            store_v3(result + d * 64 + i, splat_v3((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+            store_v3(result + d * 64 + j, splat_v3((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_v3(result, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -2589,32 +2592,33 @@ static void rwkv_linear_any(const struct call *call, int64_t task, struct part *
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
 static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate = call->params->rate + (g * members + m) * 64;
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
+    const int64_t rate_stride_1 = call->at.rate[1];
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate[d]) * (-1.0f);
+            const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
-            store_any(result + d * 64 + i, splat_any((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+            store_any(result + d * 64 + j, splat_any((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_any(result, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
 }
 
 /* ==== which version this machine runs ==== */
@@ -2714,6 +2718,44 @@ int rwkv_params_init(struct rwkv_params *params, uint64_t seed, void *storage)
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct rwkv_params *const params = call->params;
+    const struct rwkv_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.rate, given ? given->rate : NULL, (const int64_t[]){p->heads, 64}, 2,
+            params->rate, sizeof *params->rate);
+
+    return error;
+}
+
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -2731,13 +2773,15 @@ static struct version terms_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = rwkv_terms_v4, .tile = 64, .own = 16384, .of_pair = 128};
+        return (struct version){.rows = rwkv_terms_v4, .tile = 64, .own = 16384, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = rwkv_terms_v3, .tile = 64, .own = 16384, .of_pair = 128};
+        return (struct version){.rows = rwkv_terms_v3, .tile = 64, .own = 16384, .of_pair = 128,
+            .of_keys = OF_QUERY_HEAD};
 #endif
-    return (struct version){.rows = rwkv_terms_any, .tile = 64, .own = 16384, .of_pair = 128};
+    return (struct version){.rows = rwkv_terms_any, .tile = 64, .own = 16384, .of_pair = 128, .of_keys = OF_QUERY_HEAD};
 }
 
 /* Returns the bytes of an array with a row for each of n positions and each head. */
@@ -2907,9 +2951,7 @@ static int run(const struct call *call, const struct version *this, int threads,
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    struct call of_keys = *call;
-    of_keys.p.n_q = call->p.n_k; /* one term for each key */
-    const int error = run(&of_keys, &terms, threads, work, bytes);
+    const int error = run(call, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 
@@ -2924,6 +2966,8 @@ int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *p
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->rate) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -2943,7 +2987,7 @@ int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *p
 }
 
 static const struct attn_param param[] = {
-    {"rate", ATTN_F32, 2, {ATTN_HEADS, 64}, offsetof(struct rwkv_params, rate), 0},
+    {"rate", ATTN_F32, 2, {ATTN_HEADS, 64}, offsetof(struct rwkv_params, rate), 0, offsetof(struct rwkv_strides, rate)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -2964,5 +3008,6 @@ const struct attn_kernel rwkv_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct rwkv_params),
     .params_size = rwkv_params_size, .params_init = params_init_any, .workspace = rwkv_workspace,
     .forward = forward_any,
+    .strides = offsetof(struct rwkv_params, strides), .strides_bytes = sizeof(struct rwkv_strides),
 };
 #endif /* a compiler of this language */

@@ -13,8 +13,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct rwkv_strides {
+    int64_t rate[2]; /* [H, 64] */
+};
 struct rwkv_params {
     const float *rate; /* [H, 64] */
+    const struct rwkv_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that rwkv_params_init needs for the random arrays. */

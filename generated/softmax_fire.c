@@ -98,6 +98,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
+    struct softmax_fire_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *doffset;
@@ -789,12 +790,15 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -846,15 +850,15 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         const int64_t t_4 = n_k - n_q;
         const float t_8 = fabsf(threshold[0]);
         const float shift_10 = shift[0];
-        const float w2_11 = w2[1];
-        const float w1_12 = w1[1];
-        const float shift_13 = shift[1];
-        const float w2_14 = w2[2];
-        const float w1_15 = w1[2];
-        const float shift_16 = shift[2];
-        const float w2_17 = w2[3];
-        const float w1_18 = w1[3];
-        const float shift_19 = shift[3];
+        const float w2_11 = w2[1 * w2_stride_1];
+        const float w1_12 = w1[1 * w1_stride_0];
+        const float shift_13 = shift[1 * shift_stride_0];
+        const float w2_14 = w2[2 * w2_stride_1];
+        const float w1_15 = w1[2 * w1_stride_0];
+        const float shift_16 = shift[2 * shift_stride_0];
+        const float w2_17 = w2[3 * w2_stride_1];
+        const float w1_18 = w1[3 * w1_stride_0];
+        const float shift_19 = shift[3 * shift_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
             const vec_v4 t_6 = __builtin_convertvector(t_5 - j0, vec_v4);
@@ -1037,12 +1041,17 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members;
-    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_stride_0 = call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_stride_0 = call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -1072,12 +1081,12 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         const float t_1 = fabsf(c[0]);
         const float t_5 = fabsf(threshold[0]);
         const float shift_8 = shift[0];
-        const float w1_9 = w1[1];
-        const float shift_10 = shift[1];
-        const float w1_11 = w1[2];
-        const float shift_12 = shift[2];
-        const float w1_13 = w1[3];
-        const float shift_14 = shift[3];
+        const float w1_9 = w1[1 * w1_stride_0];
+        const float shift_10 = shift[1 * shift_stride_0];
+        const float w1_11 = w1[2 * w1_stride_0];
+        const float shift_12 = shift[2 * shift_stride_0];
+        const float w1_13 = w1[3 * w1_stride_0];
+        const float shift_14 = shift[3 * shift_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
@@ -1085,12 +1094,13 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
                 const vec_v4 t_4 = log1p_v4(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v4) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
-                store_v4(score + r * 144 + j, ((((load_v4(score + r * 144 + j) + (offset[(r / n_q)] * 1.442695f)) +
-                    (((w2[(r / n_q) * 4]) * max_nan_v4(splat_v4((float)0),
-                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * 4 + 1]) *
-                    max_nan_v4(splat_v4((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) * 4
-                    + 2]) * max_nan_v4(splat_v4((float)0), ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r /
-                    n_q) * 4 + 3]) * max_nan_v4(splat_v4((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+                store_v4(score + r * 144 + j, ((((load_v4(score + r * 144 + j) + ((offset[(r / n_q) * offset_stride_0])
+                    * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0]) * max_nan_v4(splat_v4((float)0),
+                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 1 * w2_stride_1]) *
+                    max_nan_v4(splat_v4((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) *
+                    w2_stride_0 + 2 * w2_stride_1]) * max_nan_v4(splat_v4((float)0),
+                    ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 3 * w2_stride_1])
+                    * max_nan_v4(splat_v4((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -1309,12 +1319,15 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1353,15 +1366,15 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
         const int64_t t_4 = n_k - n_q;
         const float t_8 = fabsf(threshold[0]);
         const float shift_10 = shift[0];
-        const float w2_11 = w2[1];
-        const float w1_12 = w1[1];
-        const float shift_13 = shift[1];
-        const float w2_14 = w2[2];
-        const float w1_15 = w1[2];
-        const float shift_16 = shift[2];
-        const float w2_17 = w2[3];
-        const float w1_18 = w1[3];
-        const float shift_19 = shift[3];
+        const float w2_11 = w2[1 * w2_stride_1];
+        const float w1_12 = w1[1 * w1_stride_0];
+        const float shift_13 = shift[1 * shift_stride_0];
+        const float w2_14 = w2[2 * w2_stride_1];
+        const float w1_15 = w1[2 * w1_stride_0];
+        const float shift_16 = shift[2 * shift_stride_0];
+        const float w2_17 = w2[3 * w2_stride_1];
+        const float w1_18 = w1[3 * w1_stride_0];
+        const float shift_19 = shift[3 * shift_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
             const vec_v4 t_6 = __builtin_convertvector(t_5 - j0, vec_v4);
@@ -1509,12 +1522,15 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1778,15 +1794,15 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 const float threshold_11 = threshold[0];
                 const float t_12 = fabsf(threshold_11);
                 const float shift_17 = shift[0];
-                const float w2_20 = w2[1];
-                const float w1_21 = w1[1];
-                const float shift_23 = shift[1];
-                const float w2_25 = w2[2];
-                const float w1_26 = w1[2];
-                const float shift_28 = shift[2];
-                const float w2_30 = w2[3];
-                const float w1_31 = w1[3];
-                const float shift_33 = shift[3];
+                const float w2_20 = w2[1 * w2_stride_1];
+                const float w1_21 = w1[1 * w1_stride_0];
+                const float shift_23 = shift[1 * shift_stride_0];
+                const float w2_25 = w2[2 * w2_stride_1];
+                const float w1_26 = w1[2 * w1_stride_0];
+                const float shift_28 = shift[2 * shift_stride_0];
+                const float w2_30 = w2[3 * w2_stride_1];
+                const float w1_31 = w1[3 * w1_stride_0];
+                const float shift_33 = shift[3 * shift_stride_0];
                 const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
                 const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1854,14 +1870,14 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     const int64_t t_56 = n_k - n_q;
                     const float t_60 = fabsf(threshold[0]);
                     const float shift_62 = shift[0];
-                    const float w1_63 = w1[1];
-                    const float shift_64 = shift[1];
-                    const float w2_66 = w2[1];
-                    const float w1_69 = w1[2];
-                    const float shift_70 = shift[2];
-                    const float w2_72 = w2[2];
-                    const float w1_74 = w1[3];
-                    const float shift_75 = shift[3];
+                    const float w1_63 = w1[1 * w1_stride_0];
+                    const float shift_64 = shift[1 * shift_stride_0];
+                    const float w2_66 = w2[1 * w2_stride_1];
+                    const float w1_69 = w1[2 * w1_stride_0];
+                    const float shift_70 = shift[2 * shift_stride_0];
+                    const float w2_72 = w2[2 * w2_stride_1];
+                    const float w1_74 = w1[3 * w1_stride_0];
+                    const float shift_75 = shift[3 * shift_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_57 = (i0 + i + lane_v4) + t_56;
                         const vec_v4 t_58 = __builtin_convertvector(t_57 - j0, vec_v4);
@@ -1898,12 +1914,12 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 if (partial_5 || partial_11) {
                     /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_78 = w2[3];
-                    const float w1_79 = w1[3];
+                    const float w2_78 = w2[3 * w2_stride_1];
+                    const float w1_79 = w1[3 * w1_stride_0];
                     const float t_80 = fabsf(c[0]);
                     const int64_t t_81 = n_k - n_q;
                     const float t_85 = fabsf(threshold[0]);
-                    const float shift_87 = shift[3];
+                    const float shift_87 = shift[3 * shift_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_82 = (i0 + i + lane_v4) + t_81;
                         const vec_v4 t_83 = __builtin_convertvector(t_82 - j0, vec_v4);
@@ -2757,12 +2773,17 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members;
-    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_stride_0 = call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_stride_0 = call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -2826,22 +2847,22 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-            const float t_0 = offset[m] * 1.442695f;
-            const float w2_1 = w2[m * 4];
+            const float t_0 = (offset[m * offset_stride_0]) * 1.442695f;
+            const float w2_1 = w2[m * w2_stride_0];
             const float w1_2 = w1[0];
             const float t_3 = fabsf(c[0]);
             const int64_t t_4 = i0 + n_k - n_q;
             const float t_7 = fabsf(threshold[0]);
             const float shift_11 = shift[0];
-            const float w2_12 = w2[m * 4 + 1];
-            const float w1_13 = w1[1];
-            const float shift_14 = shift[1];
-            const float w2_15 = w2[m * 4 + 2];
-            const float w1_16 = w1[2];
-            const float shift_17 = shift[2];
-            const float w2_18 = w2[m * 4 + 3];
-            const float w1_19 = w1[3];
-            const float shift_20 = shift[3];
+            const float w2_12 = w2[m * w2_stride_0 + 1 * w2_stride_1];
+            const float w1_13 = w1[1 * w1_stride_0];
+            const float shift_14 = shift[1 * shift_stride_0];
+            const float w2_15 = w2[m * w2_stride_0 + 2 * w2_stride_1];
+            const float w1_16 = w1[2 * w1_stride_0];
+            const float shift_17 = shift[2 * shift_stride_0];
+            const float w2_18 = w2[m * w2_stride_0 + 3 * w2_stride_1];
+            const float w1_19 = w1[3 * w1_stride_0];
+            const float shift_20 = shift[3 * shift_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v4), vec_v4);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -4047,12 +4068,15 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4104,15 +4128,15 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         const int64_t t_4 = n_k - n_q;
         const float t_8 = fabsf(threshold[0]);
         const float shift_10 = shift[0];
-        const float w2_11 = w2[1];
-        const float w1_12 = w1[1];
-        const float shift_13 = shift[1];
-        const float w2_14 = w2[2];
-        const float w1_15 = w1[2];
-        const float shift_16 = shift[2];
-        const float w2_17 = w2[3];
-        const float w1_18 = w1[3];
-        const float shift_19 = shift[3];
+        const float w2_11 = w2[1 * w2_stride_1];
+        const float w1_12 = w1[1 * w1_stride_0];
+        const float shift_13 = shift[1 * shift_stride_0];
+        const float w2_14 = w2[2 * w2_stride_1];
+        const float w1_15 = w1[2 * w1_stride_0];
+        const float shift_16 = shift[2 * shift_stride_0];
+        const float w2_17 = w2[3 * w2_stride_1];
+        const float w1_18 = w1[3 * w1_stride_0];
+        const float shift_19 = shift[3 * shift_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
             const vec_v3 t_6 = __builtin_convertvector(t_5 - j0, vec_v3);
@@ -4299,12 +4323,17 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members;
-    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_stride_0 = call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_stride_0 = call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -4334,12 +4363,12 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         const float t_1 = fabsf(c[0]);
         const float t_5 = fabsf(threshold[0]);
         const float shift_8 = shift[0];
-        const float w1_9 = w1[1];
-        const float shift_10 = shift[1];
-        const float w1_11 = w1[2];
-        const float shift_12 = shift[2];
-        const float w1_13 = w1[3];
-        const float shift_14 = shift[3];
+        const float w1_9 = w1[1 * w1_stride_0];
+        const float shift_10 = shift[1 * shift_stride_0];
+        const float w1_11 = w1[2 * w1_stride_0];
+        const float shift_12 = shift[2 * shift_stride_0];
+        const float w1_13 = w1[3 * w1_stride_0];
+        const float shift_14 = shift[3 * shift_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
@@ -4347,12 +4376,13 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
                 const vec_v3 t_4 = log1p_v3(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v3) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
-                store_v3(score + r * 144 + j, ((((load_v3(score + r * 144 + j) + (offset[(r / n_q)] * 1.442695f)) +
-                    (((w2[(r / n_q) * 4]) * max_nan_v3(splat_v3((float)0),
-                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * 4 + 1]) *
-                    max_nan_v3(splat_v3((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) * 4
-                    + 2]) * max_nan_v3(splat_v3((float)0), ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r /
-                    n_q) * 4 + 3]) * max_nan_v3(splat_v3((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+                store_v3(score + r * 144 + j, ((((load_v3(score + r * 144 + j) + ((offset[(r / n_q) * offset_stride_0])
+                    * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0]) * max_nan_v3(splat_v3((float)0),
+                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 1 * w2_stride_1]) *
+                    max_nan_v3(splat_v3((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) *
+                    w2_stride_0 + 2 * w2_stride_1]) * max_nan_v3(splat_v3((float)0),
+                    ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 3 * w2_stride_1])
+                    * max_nan_v3(splat_v3((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -4571,12 +4601,15 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4615,15 +4648,15 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
         const int64_t t_4 = n_k - n_q;
         const float t_8 = fabsf(threshold[0]);
         const float shift_10 = shift[0];
-        const float w2_11 = w2[1];
-        const float w1_12 = w1[1];
-        const float shift_13 = shift[1];
-        const float w2_14 = w2[2];
-        const float w1_15 = w1[2];
-        const float shift_16 = shift[2];
-        const float w2_17 = w2[3];
-        const float w1_18 = w1[3];
-        const float shift_19 = shift[3];
+        const float w2_11 = w2[1 * w2_stride_1];
+        const float w1_12 = w1[1 * w1_stride_0];
+        const float shift_13 = shift[1 * shift_stride_0];
+        const float w2_14 = w2[2 * w2_stride_1];
+        const float w1_15 = w1[2 * w1_stride_0];
+        const float shift_16 = shift[2 * shift_stride_0];
+        const float w2_17 = w2[3 * w2_stride_1];
+        const float w1_18 = w1[3 * w1_stride_0];
+        const float shift_19 = shift[3 * shift_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
             const vec_v3 t_6 = __builtin_convertvector(t_5 - j0, vec_v3);
@@ -4775,12 +4808,15 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -5044,15 +5080,15 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 const float threshold_11 = threshold[0];
                 const float t_12 = fabsf(threshold_11);
                 const float shift_17 = shift[0];
-                const float w2_20 = w2[1];
-                const float w1_21 = w1[1];
-                const float shift_23 = shift[1];
-                const float w2_25 = w2[2];
-                const float w1_26 = w1[2];
-                const float shift_28 = shift[2];
-                const float w2_30 = w2[3];
-                const float w1_31 = w1[3];
-                const float shift_33 = shift[3];
+                const float w2_20 = w2[1 * w2_stride_1];
+                const float w1_21 = w1[1 * w1_stride_0];
+                const float shift_23 = shift[1 * shift_stride_0];
+                const float w2_25 = w2[2 * w2_stride_1];
+                const float w1_26 = w1[2 * w1_stride_0];
+                const float shift_28 = shift[2 * shift_stride_0];
+                const float w2_30 = w2[3 * w2_stride_1];
+                const float w1_31 = w1[3 * w1_stride_0];
+                const float shift_33 = shift[3 * shift_stride_0];
                 const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
                 const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -5120,14 +5156,14 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     const int64_t t_56 = n_k - n_q;
                     const float t_60 = fabsf(threshold[0]);
                     const float shift_62 = shift[0];
-                    const float w1_63 = w1[1];
-                    const float shift_64 = shift[1];
-                    const float w2_66 = w2[1];
-                    const float w1_69 = w1[2];
-                    const float shift_70 = shift[2];
-                    const float w2_72 = w2[2];
-                    const float w1_74 = w1[3];
-                    const float shift_75 = shift[3];
+                    const float w1_63 = w1[1 * w1_stride_0];
+                    const float shift_64 = shift[1 * shift_stride_0];
+                    const float w2_66 = w2[1 * w2_stride_1];
+                    const float w1_69 = w1[2 * w1_stride_0];
+                    const float shift_70 = shift[2 * shift_stride_0];
+                    const float w2_72 = w2[2 * w2_stride_1];
+                    const float w1_74 = w1[3 * w1_stride_0];
+                    const float shift_75 = shift[3 * shift_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_57 = (i0 + i + lane_v3) + t_56;
                         const vec_v3 t_58 = __builtin_convertvector(t_57 - j0, vec_v3);
@@ -5164,12 +5200,12 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 if (partial_5 || partial_11) {
                     /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_78 = w2[3];
-                    const float w1_79 = w1[3];
+                    const float w2_78 = w2[3 * w2_stride_1];
+                    const float w1_79 = w1[3 * w1_stride_0];
                     const float t_80 = fabsf(c[0]);
                     const int64_t t_81 = n_k - n_q;
                     const float t_85 = fabsf(threshold[0]);
-                    const float shift_87 = shift[3];
+                    const float shift_87 = shift[3 * shift_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_82 = (i0 + i + lane_v3) + t_81;
                         const vec_v3 t_83 = __builtin_convertvector(t_82 - j0, vec_v3);
@@ -6023,12 +6059,17 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members;
-    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_stride_0 = call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_stride_0 = call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -6092,22 +6133,22 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-            const float t_0 = offset[m] * 1.442695f;
-            const float w2_1 = w2[m * 4];
+            const float t_0 = (offset[m * offset_stride_0]) * 1.442695f;
+            const float w2_1 = w2[m * w2_stride_0];
             const float w1_2 = w1[0];
             const float t_3 = fabsf(c[0]);
             const int64_t t_4 = i0 + n_k - n_q;
             const float t_7 = fabsf(threshold[0]);
             const float shift_11 = shift[0];
-            const float w2_12 = w2[m * 4 + 1];
-            const float w1_13 = w1[1];
-            const float shift_14 = shift[1];
-            const float w2_15 = w2[m * 4 + 2];
-            const float w1_16 = w1[2];
-            const float shift_17 = shift[2];
-            const float w2_18 = w2[m * 4 + 3];
-            const float w1_19 = w1[3];
-            const float shift_20 = shift[3];
+            const float w2_12 = w2[m * w2_stride_0 + 1 * w2_stride_1];
+            const float w1_13 = w1[1 * w1_stride_0];
+            const float shift_14 = shift[1 * shift_stride_0];
+            const float w2_15 = w2[m * w2_stride_0 + 2 * w2_stride_1];
+            const float w1_16 = w1[2 * w1_stride_0];
+            const float shift_17 = shift[2 * shift_stride_0];
+            const float w2_18 = w2[m * w2_stride_0 + 3 * w2_stride_1];
+            const float w1_19 = w1[3 * w1_stride_0];
+            const float shift_20 = shift[3 * shift_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_v3), vec_v3);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -7298,12 +7339,15 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -7355,15 +7399,15 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         const int64_t t_4 = n_k - n_q;
         const float t_8 = fabsf(threshold[0]);
         const float shift_10 = shift[0];
-        const float w2_11 = w2[1];
-        const float w1_12 = w1[1];
-        const float shift_13 = shift[1];
-        const float w2_14 = w2[2];
-        const float w1_15 = w1[2];
-        const float shift_16 = shift[2];
-        const float w2_17 = w2[3];
-        const float w1_18 = w1[3];
-        const float shift_19 = shift[3];
+        const float w2_11 = w2[1 * w2_stride_1];
+        const float w1_12 = w1[1 * w1_stride_0];
+        const float shift_13 = shift[1 * shift_stride_0];
+        const float w2_14 = w2[2 * w2_stride_1];
+        const float w1_15 = w1[2 * w1_stride_0];
+        const float shift_16 = shift[2 * shift_stride_0];
+        const float w2_17 = w2[3 * w2_stride_1];
+        const float w1_18 = w1[3 * w1_stride_0];
+        const float shift_19 = shift[3 * shift_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_5 = (i0 + i + lane_any) + t_4;
             const vec_any t_6 = __builtin_convertvector(t_5 - j0, vec_any);
@@ -7549,12 +7593,17 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members;
-    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_stride_0 = call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_stride_0 = call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -7584,12 +7633,12 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         const float t_1 = fabsf(c[0]);
         const float t_5 = fabsf(threshold[0]);
         const float shift_8 = shift[0];
-        const float w1_9 = w1[1];
-        const float shift_10 = shift[1];
-        const float w1_11 = w1[2];
-        const float shift_12 = shift[2];
-        const float w1_13 = w1[3];
-        const float shift_14 = shift[3];
+        const float w1_9 = w1[1 * w1_stride_0];
+        const float shift_10 = shift[1 * shift_stride_0];
+        const float w1_11 = w1[2 * w1_stride_0];
+        const float shift_12 = shift[2 * shift_stride_0];
+        const float w1_13 = w1[3 * w1_stride_0];
+        const float shift_14 = shift[3 * shift_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
@@ -7597,13 +7646,13 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
                 const vec_any t_4 = log1p_any(t_1 * (__builtin_convertvector(t_2 - t_3, vec_any) * 1.0f));
                 const float t_6 = (float)t_2;
                 const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
-                store_any(score + r * 144 + j, ((((load_any(score + r * 144 + j) + (offset[(r / n_q)] * 1.442695f)) +
-                    (((w2[(r / n_q) * 4]) * max_nan_any(splat_any((float)0),
-                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * 4 + 1]) *
+                store_any(score + r * 144 + j, ((((load_any(score + r * 144 + j) + ((offset[(r / n_q) *
+                    offset_stride_0]) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0]) * max_nan_any(splat_any((float)0),
+                    ((w1_0 * t_4) / t_7) + shift_8)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 1 * w2_stride_1]) *
                     max_nan_any(splat_any((float)0), ((w1_9 * t_4) / t_7) + shift_10)) * 1.442695f)) + (((w2[(r / n_q) *
-                    4 + 2]) * max_nan_any(splat_any((float)0), ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) +
-                    (((w2[(r / n_q) * 4 + 3]) * max_nan_any(splat_any((float)0),
-                    ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
+                    w2_stride_0 + 2 * w2_stride_1]) * max_nan_any(splat_any((float)0),
+                    ((w1_11 * t_4) / t_7) + shift_12)) * 1.442695f)) + (((w2[(r / n_q) * w2_stride_0 + 3 * w2_stride_1])
+                    * max_nan_any(splat_any((float)0), ((w1_13 * t_4) / t_7) + shift_14)) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -7821,12 +7870,15 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -7865,15 +7917,15 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
         const int64_t t_4 = n_k - n_q;
         const float t_8 = fabsf(threshold[0]);
         const float shift_10 = shift[0];
-        const float w2_11 = w2[1];
-        const float w1_12 = w1[1];
-        const float shift_13 = shift[1];
-        const float w2_14 = w2[2];
-        const float w1_15 = w1[2];
-        const float shift_16 = shift[2];
-        const float w2_17 = w2[3];
-        const float w1_18 = w1[3];
-        const float shift_19 = shift[3];
+        const float w2_11 = w2[1 * w2_stride_1];
+        const float w1_12 = w1[1 * w1_stride_0];
+        const float shift_13 = shift[1 * shift_stride_0];
+        const float w2_14 = w2[2 * w2_stride_1];
+        const float w1_15 = w1[2 * w1_stride_0];
+        const float shift_16 = shift[2 * shift_stride_0];
+        const float w2_17 = w2[3 * w2_stride_1];
+        const float w1_18 = w1[3 * w1_stride_0];
+        const float shift_19 = shift[3 * shift_stride_0];
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_5 = (i0 + i + lane_any) + t_4;
             const vec_any t_6 = __builtin_convertvector(t_5 - j0, vec_any);
@@ -8026,12 +8078,15 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const offset = call->params->offset + (g * members + m);
-    const float *const w2 = call->params->w2 + (g * members + m) * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0] + m * call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0] + m * call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -8295,15 +8350,15 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 const float threshold_11 = threshold[0];
                 const float t_12 = fabsf(threshold_11);
                 const float shift_17 = shift[0];
-                const float w2_20 = w2[1];
-                const float w1_21 = w1[1];
-                const float shift_23 = shift[1];
-                const float w2_25 = w2[2];
-                const float w1_26 = w1[2];
-                const float shift_28 = shift[2];
-                const float w2_30 = w2[3];
-                const float w1_31 = w1[3];
-                const float shift_33 = shift[3];
+                const float w2_20 = w2[1 * w2_stride_1];
+                const float w1_21 = w1[1 * w1_stride_0];
+                const float shift_23 = shift[1 * shift_stride_0];
+                const float w2_25 = w2[2 * w2_stride_1];
+                const float w1_26 = w1[2 * w1_stride_0];
+                const float shift_28 = shift[2 * shift_stride_0];
+                const float w2_30 = w2[3 * w2_stride_1];
+                const float w1_31 = w1[3 * w1_stride_0];
+                const float shift_33 = shift[3 * shift_stride_0];
                 const float t_41 = (c_4 < 0.0f) ? (-1.0f) : 1.0f;
                 const float t_49 = (threshold_11 < 0.0f) ? (-1.0f) : 1.0f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -8372,14 +8427,14 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     const int64_t t_56 = n_k - n_q;
                     const float t_60 = fabsf(threshold[0]);
                     const float shift_62 = shift[0];
-                    const float w1_63 = w1[1];
-                    const float shift_64 = shift[1];
-                    const float w2_66 = w2[1];
-                    const float w1_69 = w1[2];
-                    const float shift_70 = shift[2];
-                    const float w2_72 = w2[2];
-                    const float w1_74 = w1[3];
-                    const float shift_75 = shift[3];
+                    const float w1_63 = w1[1 * w1_stride_0];
+                    const float shift_64 = shift[1 * shift_stride_0];
+                    const float w2_66 = w2[1 * w2_stride_1];
+                    const float w1_69 = w1[2 * w1_stride_0];
+                    const float shift_70 = shift[2 * shift_stride_0];
+                    const float w2_72 = w2[2 * w2_stride_1];
+                    const float w1_74 = w1[3 * w1_stride_0];
+                    const float shift_75 = shift[3 * shift_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_57 = (i0 + i + lane_any) + t_56;
                         const vec_any t_58 = __builtin_convertvector(t_57 - j0, vec_any);
@@ -8416,12 +8471,12 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 if (partial_5 || partial_11) {
                     /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) *
                        1.0f))) / log1p(abs(c) * max(a ... */
-                    const float w2_78 = w2[3];
-                    const float w1_79 = w1[3];
+                    const float w2_78 = w2[3 * w2_stride_1];
+                    const float w1_79 = w1[3 * w1_stride_0];
                     const float t_80 = fabsf(c[0]);
                     const int64_t t_81 = n_k - n_q;
                     const float t_85 = fabsf(threshold[0]);
-                    const float shift_87 = shift[3];
+                    const float shift_87 = shift[3 * shift_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_82 = (i0 + i + lane_any) + t_81;
                         const vec_any t_83 = __builtin_convertvector(t_82 - j0, vec_any);
@@ -9275,12 +9330,17 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const offset = call->params->offset + g * members;
-    const float *const w2 = call->params->w2 + g * members * 4;
+    const float *const offset = call->params->offset + g * members * call->at.offset[0];
+    const int64_t offset_stride_0 = call->at.offset[0];
+    const float *const w2 = call->params->w2 + g * members * call->at.w2[0];
+    const int64_t w2_stride_0 = call->at.w2[0];
+    const int64_t w2_stride_1 = call->at.w2[1];
     const float *const w1 = call->params->w1;
+    const int64_t w1_stride_0 = call->at.w1[0];
     const float *const c = call->params->c;
     const float *const threshold = call->params->threshold;
     const float *const shift = call->params->shift;
+    const int64_t shift_stride_0 = call->at.shift[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -9344,22 +9404,22 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
             }
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * log1p(abs(c) * (((i + (n_k - n_q)) - j) * 1.0f))) / log1p ... */
-            const float t_0 = offset[m] * 1.442695f;
-            const float w2_1 = w2[m * 4];
+            const float t_0 = (offset[m * offset_stride_0]) * 1.442695f;
+            const float w2_1 = w2[m * w2_stride_0];
             const float w1_2 = w1[0];
             const float t_3 = fabsf(c[0]);
             const int64_t t_4 = i0 + n_k - n_q;
             const float t_7 = fabsf(threshold[0]);
             const float shift_11 = shift[0];
-            const float w2_12 = w2[m * 4 + 1];
-            const float w1_13 = w1[1];
-            const float shift_14 = shift[1];
-            const float w2_15 = w2[m * 4 + 2];
-            const float w1_16 = w1[2];
-            const float shift_17 = shift[2];
-            const float w2_18 = w2[m * 4 + 3];
-            const float w1_19 = w1[3];
-            const float shift_20 = shift[3];
+            const float w2_12 = w2[m * w2_stride_0 + 1 * w2_stride_1];
+            const float w1_13 = w1[1 * w1_stride_0];
+            const float shift_14 = shift[1 * shift_stride_0];
+            const float w2_15 = w2[m * w2_stride_0 + 2 * w2_stride_1];
+            const float w1_16 = w1[2 * w1_stride_0];
+            const float shift_17 = shift[2 * shift_stride_0];
+            const float w2_18 = w2[m * w2_stride_0 + 3 * w2_stride_1];
+            const float w1_19 = w1[3 * w1_stride_0];
+            const float shift_20 = shift[3 * shift_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any t_5 = __builtin_convertvector(t_4 - (j0 + j + lane_any), vec_any);
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -10098,6 +10158,53 @@ int softmax_fire_params_init(struct softmax_fire_params *params, uint64_t seed, 
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct softmax_fire_params *const params = call->params;
+    const struct softmax_fire_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.offset, given ? given->offset : NULL, (const int64_t[]){p->heads}, 1,
+            params->offset, sizeof *params->offset);
+    if (!error)
+        error = fill_strides(call->at.w2, given ? given->w2 : NULL, (const int64_t[]){p->heads, 4}, 2,
+            params->w2, sizeof *params->w2);
+    if (!error)
+        error = fill_strides(call->at.w1, given ? given->w1 : NULL, (const int64_t[]){4}, 1,
+            params->w1, sizeof *params->w1);
+    if (!error)
+        error = fill_strides(call->at.shift, given ? given->shift : NULL, (const int64_t[]){4}, 1,
+            params->shift, sizeof *params->shift);
+
+    return error;
+}
+
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -10240,6 +10347,8 @@ int softmax_fire_forward(const struct attn_problem *problem, const struct softma
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->offset || !params->w2 || !params->w1 || !params->c || !params->threshold || !params->shift)
         return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -10460,6 +10569,8 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
         return ATTN_EPOINTER;
     if (!params || !params->offset || !params->w2 || !params->w1 || !params->c || !params->threshold || !params->shift)
         return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < 6; part++) {
         const struct version v = part_version(part, call.p.n_k);
@@ -10488,12 +10599,15 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
 }
 
 static const struct attn_param param[] = {
-    {"offset", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_fire_params, offset), 0},
-    {"w2", ATTN_F32, 2, {ATTN_HEADS, 4}, offsetof(struct softmax_fire_params, w2), 0},
-    {"w1", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, w1), 0},
-    {"c", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, c), 0},
-    {"threshold", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, threshold), 0},
-    {"shift", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, shift), 0},
+    {"offset", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_fire_params, offset), 0,
+        offsetof(struct softmax_fire_strides, offset)},
+    {"w2", ATTN_F32, 2, {ATTN_HEADS, 4}, offsetof(struct softmax_fire_params, w2), 0,
+        offsetof(struct softmax_fire_strides, w2)},
+    {"w1", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, w1), 0, offsetof(struct softmax_fire_strides, w1)},
+    {"c", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, c), 0, ATTN_CONTIGUOUS},
+    {"threshold", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, threshold), 0, ATTN_CONTIGUOUS},
+    {"shift", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, shift), 0, offsetof(struct softmax_fire_strides,
+        shift)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -10524,5 +10638,6 @@ const struct attn_kernel softmax_fire_kernel = {
     .params_size = softmax_fire_params_size, .params_init = params_init_any, .workspace = softmax_fire_workspace,
     .forward = forward_any,
     .saved = softmax_fire_saved, .backward_workspace = softmax_fire_backward_workspace, .backward = backward_any,
+    .strides = offsetof(struct softmax_fire_params, strides), .strides_bytes = sizeof(struct softmax_fire_strides),
 };
 #endif /* a compiler of this language */

@@ -15,6 +15,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_fire_strides {
+    int64_t offset[1]; /* [H] */
+    int64_t w2[2]; /* [H, 4] */
+    int64_t w1[1]; /* [4] */
+    int64_t shift[1]; /* [4] */
+};
 struct softmax_fire_params {
     const float *offset; /* [H] */
     const float *w2; /* [H, 4] */
@@ -22,6 +30,7 @@ struct softmax_fire_params {
     const float *c; /* [] */
     const float *threshold; /* [] */
     const float *shift; /* [4] */
+    const struct softmax_fire_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that softmax_fire_params_init needs for the random arrays. */

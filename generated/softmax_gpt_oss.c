@@ -101,6 +101,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
+    struct softmax_gpt_oss_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dsink;
@@ -854,7 +855,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -1373,7 +1374,8 @@ TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members;
+    const float *const sink = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
@@ -1386,7 +1388,7 @@ TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 16) {
             const float carried_max_23 = carried_max[r];
-            const float t_24 = sink[(r / n_q)] * 1.442695f;
+            const float t_24 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
             const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
             const float t_26 = exp2f(carried_max_23 - t_25);
             const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
@@ -1450,7 +1452,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -1992,7 +1994,7 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     const float *const out = call->out + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_batch = call->p.out.batch;
@@ -2218,7 +2220,7 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
     float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
     float *const query = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
@@ -2632,7 +2634,8 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *ca
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members;
+    const float *const sink = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
@@ -2645,7 +2648,7 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *ca
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 16) {
             const float carried_max_20 = carried_max[r];
-            const float t_21 = sink[(r / n_q)] * 1.442695f;
+            const float t_21 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
             const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
             const float t_23 = exp2f(carried_max_20 - t_22);
             const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
@@ -3334,7 +3337,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -3853,7 +3856,8 @@ TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members;
+    const float *const sink = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
@@ -3866,7 +3870,7 @@ TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 8) {
             const float carried_max_23 = carried_max[r];
-            const float t_24 = sink[(r / n_q)] * 1.442695f;
+            const float t_24 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
             const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
             const float t_26 = exp2f(carried_max_23 - t_25);
             const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
@@ -3930,7 +3934,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -4471,7 +4475,7 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     const float *const out = call->out + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_batch = call->p.out.batch;
@@ -4697,7 +4701,7 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
     float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
     float *const query = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
@@ -5111,7 +5115,8 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *ca
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members;
+    const float *const sink = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
@@ -5124,7 +5129,7 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *ca
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 8) {
             const float carried_max_20 = carried_max[r];
-            const float t_21 = sink[(r / n_q)] * 1.442695f;
+            const float t_21 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
             const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
             const float t_23 = exp2f(carried_max_20 - t_22);
             const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
@@ -5796,7 +5801,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -6315,7 +6320,8 @@ APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members;
+    const float *const sink = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
@@ -6328,7 +6334,7 @@ APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 4) {
             const float carried_max_23 = carried_max[r];
-            const float t_24 = sink[(r / n_q)] * 1.442695f;
+            const float t_24 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
             const float t_25 = (carried_max_23 > t_24 || carried_max_23 != carried_max_23 ? carried_max_23 : t_24);
             const float t_26 = exp2f(carried_max_23 - t_25);
             const float t_27 = (carried_sum[r] * t_26) + exp2f(t_24 - t_25);
@@ -6392,7 +6398,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
     float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
     float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
@@ -6934,7 +6940,7 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     const float *const out = call->out + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_batch = call->p.out.batch;
@@ -7161,7 +7167,7 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const sink = call->params->sink + (g * members + m);
+    const float *const sink = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
     float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
     float *const query = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
@@ -7576,7 +7582,8 @@ APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const float *const sink = call->params->sink + g * members;
+    const float *const sink = call->params->sink + g * members * call->at.sink[0];
+    const int64_t sink_stride_0 = call->at.sink[0];
     float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
@@ -7589,7 +7596,7 @@ APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 4) {
             const float carried_max_20 = carried_max[r];
-            const float t_21 = sink[(r / n_q)] * 1.442695f;
+            const float t_21 = (sink[(r / n_q) * sink_stride_0]) * 1.442695f;
             const float t_22 = (carried_max_20 > t_21 || carried_max_20 != carried_max_20 ? carried_max_20 : t_21);
             const float t_23 = exp2f(carried_max_20 - t_22);
             const float t_24 = (carried_sum[r] * t_23) + exp2f(t_21 - t_22);
@@ -7760,6 +7767,44 @@ int softmax_gpt_oss_params_init(struct softmax_gpt_oss_params *params, uint64_t 
     if (!params) return ATTN_EPOINTER;
     *params = (struct softmax_gpt_oss_params){0};
     return 0;
+}
+
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct softmax_gpt_oss_params *const params = call->params;
+    const struct softmax_gpt_oss_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.sink, given ? given->sink : NULL, (const int64_t[]){p->heads}, 1,
+            params->sink, sizeof *params->sink);
+
+    return error;
 }
 
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
@@ -7942,6 +7987,8 @@ int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct sof
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sink) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -8152,6 +8199,8 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if (!params || !params->sink) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < 6; part++) {
         const struct version v = part_version(part, call.p.n_k);
@@ -8686,6 +8735,8 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->sink) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
     const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row};
     int64_t widest = max(64, 64);
@@ -8720,7 +8771,8 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
 
 
 static const struct attn_param param[] = {
-    {"sink", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_gpt_oss_params, sink), 0},
+    {"sink", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_gpt_oss_params, sink), 0,
+        offsetof(struct softmax_gpt_oss_strides, sink)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -8764,5 +8816,7 @@ const struct attn_kernel softmax_gpt_oss_kernel = {
         .state_min_length = softmax_gpt_oss_state_min_length,
     .state_truncate = softmax_gpt_oss_state_truncate, .state_copy = softmax_gpt_oss_state_copy,
     .state_fold = softmax_gpt_oss_state_fold,
+    .strides = offsetof(struct softmax_gpt_oss_params, strides),
+        .strides_bytes = sizeof(struct softmax_gpt_oss_strides),
 };
 #endif /* a compiler of this language */

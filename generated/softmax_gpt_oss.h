@@ -13,8 +13,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_gpt_oss_strides {
+    int64_t sink[1]; /* [H] */
+};
 struct softmax_gpt_oss_params {
     const float *sink; /* [H] */
+    const struct softmax_gpt_oss_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that softmax_gpt_oss_params_init needs for the random arrays. */

@@ -86,6 +86,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
+    struct softmax_kerple_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *da;
@@ -759,8 +760,8 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -983,8 +984,10 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members;
-    const float *const c = call->params->c + g * members;
+    const float *const a = call->params->a + g * members * call->at.a[0];
+    const int64_t a_stride_0 = call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0];
+    const int64_t c_stride_0 = call->at.c[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -1012,9 +1015,9 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((fabsf(a[(r / n_q)]) * log1p_v4(fabsf(c[(r
-                    / n_q)]) * (abs_v4(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
-                    vec_v4)) * 1.0f))) * 1.442695f));
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((fabsf(a[(r / n_q) * a_stride_0]) *
+                    log1p_v4(fabsf(c[(r / n_q) * c_stride_0]) * (abs_v4(__builtin_convertvector(((r % n_q) + n_k - n_q)
+                    - t_0, vec_v4)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -1233,8 +1236,8 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1409,8 +1412,8 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1709,8 +1712,10 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members;
-    const float *const c = call->params->c + g * members;
+    const float *const a = call->params->a + g * members * call->at.a[0];
+    const int64_t a_stride_0 = call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0];
+    const int64_t c_stride_0 = call->at.c[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -1774,8 +1779,8 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
             }
             /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
-            const float t_0 = fabsf(a[m]);
-            const float t_1 = fabsf(c[m]);
+            const float t_0 = fabsf(a[m * a_stride_0]);
+            const float t_1 = fabsf(c[m * c_stride_0]);
             const int64_t t_2 = i0 + n_k - n_q;
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v4), vec_v4);
@@ -2556,8 +2561,8 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2784,8 +2789,10 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members;
-    const float *const c = call->params->c + g * members;
+    const float *const a = call->params->a + g * members * call->at.a[0];
+    const int64_t a_stride_0 = call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0];
+    const int64_t c_stride_0 = call->at.c[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2813,9 +2820,9 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((fabsf(a[(r / n_q)]) * log1p_v3(fabsf(c[(r
-                    / n_q)]) * (abs_v3(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
-                    vec_v3)) * 1.0f))) * 1.442695f));
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((fabsf(a[(r / n_q) * a_stride_0]) *
+                    log1p_v3(fabsf(c[(r / n_q) * c_stride_0]) * (abs_v3(__builtin_convertvector(((r % n_q) + n_k - n_q)
+                    - t_0, vec_v3)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -3034,8 +3041,8 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -3214,8 +3221,8 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -3514,8 +3521,10 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members;
-    const float *const c = call->params->c + g * members;
+    const float *const a = call->params->a + g * members * call->at.a[0];
+    const int64_t a_stride_0 = call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0];
+    const int64_t c_stride_0 = call->at.c[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -3579,8 +3588,8 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
             }
             /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
-            const float t_0 = fabsf(a[m]);
-            const float t_1 = fabsf(c[m]);
+            const float t_0 = fabsf(a[m * a_stride_0]);
+            const float t_1 = fabsf(c[m * c_stride_0]);
             const int64_t t_2 = i0 + n_k - n_q;
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_v3), vec_v3);
@@ -4346,8 +4355,8 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4575,8 +4584,10 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members;
-    const float *const c = call->params->c + g * members;
+    const float *const a = call->params->a + g * members * call->at.a[0];
+    const int64_t a_stride_0 = call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0];
+    const int64_t c_stride_0 = call->at.c[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -4604,9 +4615,9 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((fabsf(a[(r / n_q)]) *
-                    log1p_any(fabsf(c[(r / n_q)]) * (abs_any(__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0,
-                    vec_any)) * 1.0f))) * 1.442695f));
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((fabsf(a[(r / n_q) * a_stride_0]) *
+                    log1p_any(fabsf(c[(r / n_q) * c_stride_0]) * (abs_any(__builtin_convertvector(((r % n_q) + n_k -
+                    n_q) - t_0, vec_any)) * 1.0f))) * 1.442695f));
             }
         }
         /* old_max = state_max */
@@ -4825,8 +4836,8 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -5006,8 +5017,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const a = call->params->a + (g * members + m);
-    const float *const c = call->params->c + (g * members + m);
+    const float *const a = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -5306,8 +5317,10 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const a = call->params->a + g * members;
-    const float *const c = call->params->c + g * members;
+    const float *const a = call->params->a + g * members * call->at.a[0];
+    const int64_t a_stride_0 = call->at.a[0];
+    const float *const c = call->params->c + g * members * call->at.c[0];
+    const int64_t c_stride_0 = call->at.c[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -5371,8 +5384,8 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
             }
             /* score = exp2((score - ((abs(a) * log1p(abs(c) * (abs((i + (n_k - n_q)) - j) * 1.0f))) * 1.442695f)) -
                saved_0) */
-            const float t_0 = fabsf(a[m]);
-            const float t_1 = fabsf(c[m]);
+            const float t_0 = fabsf(a[m * a_stride_0]);
+            const float t_1 = fabsf(c[m * c_stride_0]);
             const int64_t t_2 = i0 + n_k - n_q;
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any t_3 = __builtin_convertvector(t_2 - (j0 + j + lane_any), vec_any);
@@ -5687,6 +5700,47 @@ int softmax_kerple_params_init(struct softmax_kerple_params *params, uint64_t se
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct softmax_kerple_params *const params = call->params;
+    const struct softmax_kerple_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.a, given ? given->a : NULL, (const int64_t[]){p->heads}, 1,
+            params->a, sizeof *params->a);
+    if (!error)
+        error = fill_strides(call->at.c, given ? given->c : NULL, (const int64_t[]){p->heads}, 1,
+            params->c, sizeof *params->c);
+
+    return error;
+}
+
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -5828,6 +5882,8 @@ int softmax_kerple_forward(const struct attn_problem *problem, const struct soft
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->a || !params->c) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -6000,6 +6056,8 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if (!params || !params->a || !params->c) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < 5; part++) {
         const struct version v = part_version(part, call.p.n_k);
@@ -6027,8 +6085,10 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
 }
 
 static const struct attn_param param[] = {
-    {"a", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_kerple_params, a), 0},
-    {"c", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_kerple_params, c), 0},
+    {"a", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_kerple_params, a), 0,
+        offsetof(struct softmax_kerple_strides, a)},
+    {"c", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_kerple_params, c), 0,
+        offsetof(struct softmax_kerple_strides, c)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -6059,5 +6119,6 @@ const struct attn_kernel softmax_kerple_kernel = {
     .params_size = softmax_kerple_params_size, .params_init = params_init_any, .workspace = softmax_kerple_workspace,
     .forward = forward_any,
     .saved = softmax_kerple_saved, .backward_workspace = softmax_kerple_backward_workspace, .backward = backward_any,
+    .strides = offsetof(struct softmax_kerple_params, strides), .strides_bytes = sizeof(struct softmax_kerple_strides),
 };
 #endif /* a compiler of this language */

@@ -13,9 +13,16 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_kerple_strides {
+    int64_t a[1]; /* [H] */
+    int64_t c[1]; /* [H] */
+};
 struct softmax_kerple_params {
     const float *a; /* [H] */
     const float *c; /* [H] */
+    const struct softmax_kerple_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that softmax_kerple_params_init needs for the random arrays. */

@@ -79,6 +79,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
+    struct softmax_slopes_strides at; /* of all arrays, with contiguous ones filled in */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -712,7 +713,7 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + (g * members + m);
+    const float *const slope = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -920,7 +921,8 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members;
+    const float *const slope = call->params->slope + g * members * call->at.slope[0];
+    const int64_t slope_stride_0 = call->at.slope[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -948,7 +950,7 @@ TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((slope[(r / n_q)] *
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - (((slope[(r / n_q) * slope_stride_0]) *
                     (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v4) * 1.0f)) * 1.442695f));
             }
         }
@@ -1706,7 +1708,7 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + (g * members + m);
+    const float *const slope = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1918,7 +1920,8 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members;
+    const float *const slope = call->params->slope + g * members * call->at.slope[0];
+    const int64_t slope_stride_0 = call->at.slope[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -1946,7 +1949,7 @@ TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((slope[(r / n_q)] *
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - (((slope[(r / n_q) * slope_stride_0]) *
                     (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_v3) * 1.0f)) * 1.442695f));
             }
         }
@@ -2689,7 +2692,7 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + (g * members + m);
+    const float *const slope = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2902,7 +2905,8 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const slope = call->params->slope + g * members;
+    const float *const slope = call->params->slope + g * members * call->at.slope[0];
+    const int64_t slope_stride_0 = call->at.slope[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2930,7 +2934,7 @@ APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((slope[(r / n_q)] *
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - (((slope[(r / n_q) * slope_stride_0]) *
                     (__builtin_convertvector(((r % n_q) + n_k - n_q) - t_0, vec_any) * 1.0f)) * 1.442695f));
             }
         }
@@ -3250,6 +3254,44 @@ int softmax_slopes_params_init(struct softmax_slopes_params *params, uint64_t se
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct softmax_slopes_params *const params = call->params;
+    const struct softmax_slopes_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.slope, given ? given->slope : NULL, (const int64_t[]){p->heads}, 1,
+            params->slope, sizeof *params->slope);
+
+    return error;
+}
+
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -3365,6 +3407,8 @@ int softmax_slopes_forward(const struct attn_problem *problem, const struct soft
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->slope) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -3811,6 +3855,8 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->slope) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
     const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row};
     int64_t widest = max(64, 64);
@@ -3846,7 +3892,8 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
 
 
 static const struct attn_param param[] = {
-    {"slope", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_slopes_params, slope), 0},
+    {"slope", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_slopes_params, slope), 0,
+        offsetof(struct softmax_slopes_strides, slope)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3880,5 +3927,6 @@ const struct attn_kernel softmax_slopes_kernel = {
         .state_min_length = softmax_slopes_state_min_length,
     .state_truncate = softmax_slopes_state_truncate, .state_copy = softmax_slopes_state_copy,
     .state_fold = softmax_slopes_state_fold,
+    .strides = offsetof(struct softmax_slopes_params, strides), .strides_bytes = sizeof(struct softmax_slopes_strides),
 };
 #endif /* a compiler of this language */

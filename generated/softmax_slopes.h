@@ -13,8 +13,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_slopes_strides {
+    int64_t slope[1]; /* [H] */
+};
 struct softmax_slopes_params {
     const float *slope; /* [H] */
+    const struct softmax_slopes_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that softmax_slopes_params_init needs for the random arrays. */

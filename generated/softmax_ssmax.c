@@ -87,6 +87,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
+    struct softmax_ssmax_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dfactor;
@@ -749,7 +750,7 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -970,7 +971,8 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members;
+    const float *const factor = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -997,7 +999,7 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
         /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, ((load_v4(score + r * 144 + j) * factor[(r / n_q)]) *
+                store_v4(score + r * 144 + j, ((load_v4(score + r * 144 + j) * (factor[(r / n_q) * factor_stride_0])) *
                     (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
             }
         }
@@ -1217,7 +1219,7 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1390,7 +1392,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1608,7 +1610,8 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members;
+    const float *const factor = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_stride_0 = call->at.factor[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -1671,7 +1674,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_0 = factor[m];
+            const float factor_0 = factor[m * factor_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     store_v4(score + i * 64 + j, exp2_v4((((load_v4(score + i * 64 + j) * factor_0) *
@@ -1711,7 +1714,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
             }
             if (dk) {
                 /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
-                const float factor_3 = factor[m];
+                const float factor_3 = factor[m * factor_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
@@ -2403,7 +2406,7 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2628,7 +2631,8 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members;
+    const float *const factor = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2655,7 +2659,7 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
         /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, ((load_v3(score + r * 144 + j) * factor[(r / n_q)]) *
+                store_v3(score + r * 144 + j, ((load_v3(score + r * 144 + j) * (factor[(r / n_q) * factor_stride_0])) *
                     (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
             }
         }
@@ -2875,7 +2879,7 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -3052,7 +3056,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -3270,7 +3274,8 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members;
+    const float *const factor = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_stride_0 = call->at.factor[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -3333,7 +3338,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_0 = factor[m];
+            const float factor_0 = factor[m * factor_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     store_v3(score + i * 64 + j, exp2_v3((((load_v3(score + i * 64 + j) * factor_0) *
@@ -3373,7 +3378,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
             }
             if (dk) {
                 /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
-                const float factor_3 = factor[m];
+                const float factor_3 = factor[m * factor_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
@@ -4050,7 +4055,7 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4275,7 +4280,8 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members;
+    const float *const factor = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -4302,8 +4308,8 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
         /* score = ((score * factor) * log(((r % n_q) + (n_k - n_q)) + 1.0f)) * 1.442695f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, ((load_any(score + r * 144 + j) * factor[(r / n_q)]) *
-                    (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
+                store_any(score + r * 144 + j, ((load_any(score + r * 144 + j) * (factor[(r / n_q) * factor_stride_0]))
+                    * (float)log((double)((r % n_q) + n_k - n_q) + 1.0)) * 1.442695f);
             }
         }
         /* old_max = state_max */
@@ -4521,7 +4527,7 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4699,7 +4705,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const factor = call->params->factor + (g * members + m);
+    const float *const factor = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -4917,7 +4923,8 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor = call->params->factor + g * members;
+    const float *const factor = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_stride_0 = call->at.factor[0];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -4980,7 +4987,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2((((score * factor) * log((i + (n_k - n_q)) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_0 = factor[m];
+            const float factor_0 = factor[m * factor_stride_0];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     store_any(score + i * 64 + j, exp2_any((((load_any(score + i * 64 + j) * factor_0) *
@@ -5020,7 +5027,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
             }
             if (dk) {
                 /* score_2 = (score_2 + row_0) * ((score * (factor * log((i + (n_k - n_q)) + 1.0f))) * 0.125f) */
-                const float factor_3 = factor[m];
+                const float factor_3 = factor[m * factor_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
@@ -5255,6 +5262,44 @@ int softmax_ssmax_params_init(struct softmax_ssmax_params *params, uint64_t seed
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct softmax_ssmax_params *const params = call->params;
+    const struct softmax_ssmax_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.factor, given ? given->factor : NULL, (const int64_t[]){p->heads}, 1,
+            params->factor, sizeof *params->factor);
+
+    return error;
+}
+
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -5396,6 +5441,8 @@ int softmax_ssmax_forward(const struct attn_problem *problem, const struct softm
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->factor) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -5565,6 +5612,8 @@ int softmax_ssmax_backward(const struct attn_problem *problem, const struct soft
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if (!params || !params->factor) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < 5; part++) {
         const struct version v = part_version(part, call.p.n_k);
@@ -6027,6 +6076,8 @@ int softmax_ssmax_extend(const struct attn_problem *problem, const struct softma
     const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->factor) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     /* limit of a sequence's length, so that the offset of each row in an array fits in int64_t */
     const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row};
     int64_t widest = max(64, 64);
@@ -6062,7 +6113,8 @@ int softmax_ssmax_extend(const struct attn_problem *problem, const struct softma
 
 
 static const struct attn_param param[] = {
-    {"factor", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_ssmax_params, factor), 0},
+    {"factor", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_ssmax_params, factor), 0,
+        offsetof(struct softmax_ssmax_strides, factor)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -6106,5 +6158,6 @@ const struct attn_kernel softmax_ssmax_kernel = {
         .state_min_length = softmax_ssmax_state_min_length,
     .state_truncate = softmax_ssmax_state_truncate, .state_copy = softmax_ssmax_state_copy,
     .state_fold = softmax_ssmax_state_fold,
+    .strides = offsetof(struct softmax_ssmax_params, strides), .strides_bytes = sizeof(struct softmax_ssmax_strides),
 };
 #endif /* a compiler of this language */

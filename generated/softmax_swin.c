@@ -87,6 +87,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
+    struct softmax_swin_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dtable;
@@ -653,7 +654,9 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -704,7 +707,8 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         /* table_at = table, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0)];
+                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
+                6, 12), 0) * table_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -851,7 +855,10 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 8192); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -882,9 +889,9 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
         }
         /* table_at = table, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * 169 + max(min((((r % n_q) +
-                n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) %
-                7) + 6, 12), 0)];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * table_stride_0 + max(min((((r
+                % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((r % n_q) + n_k -
+                n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -1085,7 +1092,9 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -1123,7 +1132,8 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
         /* table_at = table, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0)];
+                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
+                6, 12), 0) * table_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -1245,7 +1255,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1331,8 +1343,8 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 /* table_at = table, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) /
-                        7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                        6, 12), 0)];
+                        7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0
+                        + j) % 7) + 6, 12), 0) * table_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -1462,7 +1474,10 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -1527,9 +1542,9 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
             }
             /* table_at = table, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * 169 + max(min((((i0 + i) + n_k -
-                    n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7)
-                    + 6, 12), 0)];
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * table_stride_0 + max(min((((i0 +
+                    i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k -
+                    n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
@@ -2121,7 +2136,9 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -2172,7 +2189,8 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         /* table_at = table, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0)];
+                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
+                6, 12), 0) * table_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2319,7 +2337,10 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 8192); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2350,9 +2371,9 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
         }
         /* table_at = table, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * 169 + max(min((((r % n_q) +
-                n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) %
-                7) + 6, 12), 0)];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * table_stride_0 + max(min((((r
+                % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((r % n_q) + n_k -
+                n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -2553,7 +2574,9 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -2591,7 +2614,8 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
         /* table_at = table, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0)];
+                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
+                6, 12), 0) * table_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2713,7 +2737,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -2801,8 +2827,8 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 /* table_at = table, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) /
-                        7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                        6, 12), 0)];
+                        7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0
+                        + j) % 7) + 6, 12), 0) * table_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -2932,7 +2958,10 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -2997,9 +3026,9 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
             }
             /* table_at = table, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * 169 + max(min((((i0 + i) + n_k -
-                    n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7)
-                    + 6, 12), 0)];
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * table_stride_0 + max(min((((i0 +
+                    i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k -
+                    n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
@@ -3581,7 +3610,9 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -3632,7 +3663,8 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         /* table_at = table, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0)];
+                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
+                6, 12), 0) * table_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -3777,7 +3809,10 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 8192); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -3808,9 +3843,9 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
         }
         /* table_at = table, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * 169 + max(min((((r % n_q) +
-                n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((r % n_q) + n_k - n_q) % 7) - ((j0 + j) %
-                7) + 6, 12), 0)];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table[(r / n_q) * table_stride_0 + max(min((((r
+                % n_q) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((r % n_q) + n_k -
+                n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -4010,7 +4045,9 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
@@ -4048,7 +4085,8 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
         /* table_at = table, at computed subscripts */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) / 7) -
-                ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0)];
+                ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
+                6, 12), 0) * table_stride_2];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -4170,7 +4208,9 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + (g * members + m) * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -4258,8 +4298,8 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 /* table_at = table, at computed subscripts */
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table[max(min((((i0 + i) + n_k - n_q) /
-                        7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7) +
-                        6, 12), 0)];
+                        7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0
+                        + j) % 7) + 6, 12), 0) * table_stride_2];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -4389,7 +4429,10 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 13 * 13;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
+    const int64_t table_stride_2 = call->at.table[2];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -4454,9 +4497,9 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
             }
             /* table_at = table, at computed subscripts */
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * 169 + max(min((((i0 + i) + n_k -
-                    n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * 13 + max(min((((i0 + i) + n_k - n_q) % 7) - ((j0 + j) % 7)
-                    + 6, 12), 0)];
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table[m * table_stride_0 + max(min((((i0 +
+                    i) + n_k - n_q) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_stride_1 + max(min((((i0 + i) + n_k -
+                    n_q) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_stride_2];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
@@ -4691,6 +4734,44 @@ int softmax_swin_params_init(struct softmax_swin_params *params, uint64_t seed, 
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct softmax_swin_params *const params = call->params;
+    const struct softmax_swin_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.table, given ? given->table : NULL, (const int64_t[]){p->heads, 13, 13}, 3,
+            params->table, sizeof *params->table);
+
+    return error;
+}
+
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -4833,6 +4914,8 @@ int softmax_swin_forward(const struct attn_problem *problem, const struct softma
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->table) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -5003,6 +5086,8 @@ int softmax_swin_backward(const struct attn_problem *problem, const struct softm
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if (!params || !params->table) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < 5; part++) {
         const struct version v = part_version(part, call.p.n_k);
@@ -5030,7 +5115,8 @@ int softmax_swin_backward(const struct attn_problem *problem, const struct softm
 }
 
 static const struct attn_param param[] = {
-    {"table", ATTN_F32, 3, {ATTN_HEADS, 13, 13}, offsetof(struct softmax_swin_params, table), 0},
+    {"table", ATTN_F32, 3, {ATTN_HEADS, 13, 13}, offsetof(struct softmax_swin_params, table), 0,
+        offsetof(struct softmax_swin_strides, table)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -5061,5 +5147,6 @@ const struct attn_kernel softmax_swin_kernel = {
     .params_size = softmax_swin_params_size, .params_init = params_init_any, .workspace = softmax_swin_workspace,
     .forward = forward_any,
     .saved = softmax_swin_saved, .backward_workspace = softmax_swin_backward_workspace, .backward = backward_any,
+    .strides = offsetof(struct softmax_swin_params, strides), .strides_bytes = sizeof(struct softmax_swin_strides),
 };
 #endif /* a compiler of this language */

@@ -15,8 +15,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_swin_strides {
+    int64_t table[3]; /* [H, 13, 13] */
+};
 struct softmax_swin_params {
     const float *table; /* [H, 13, 13] */
+    const struct softmax_swin_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that softmax_swin_params_init needs for the random arrays. */

@@ -88,6 +88,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *dq;
     float *dk;
     float *dv;
+    struct softmax_t5_strides at; /* of all arrays, with contiguous ones filled in */
     float *saved_0; /* [B,H,n_q], or NULL */
     float *row_0; /* [B,H,n_q] */
     float *dtable;
@@ -663,7 +664,8 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -719,7 +721,7 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
             0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -865,7 +867,9 @@ TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -896,14 +900,14 @@ TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t tas
         }
         /* table_at = table, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * 32 + max(min(((((r % n_q) +
-                n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 + j)) && ((j0 + j) <= ((r
-                % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) : truncated((8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8
-                + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) != 8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) : 15))),
-                31), 0)];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * table_stride_0 +
+                max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
+                j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
+                truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
+                8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
+                * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
+                8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
+                : 15))), 31), 0) * table_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -1104,7 +1108,8 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -1147,7 +1152,7 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
             0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -1268,7 +1273,8 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -1358,7 +1364,7 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                     8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
                     2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q + 1) *
                     0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 + n_k - n_q
-                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1491,7 +1497,9 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -1556,14 +1564,14 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
             }
             /* table_at = table, at computed subscripts */
             for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] = table[m
-                * 32 + max(min((((n_k - n_q + 1) <= (difference_368 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k - n_q - 7) <=
-                (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
+                * table_stride_0 + max(min((((n_k - n_q + 1) <= (difference_368 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k -
+                n_q - 7) <= (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
                 (int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) : truncated((8 + ((log(((int64_t)llabs(n_k -
                 n_q - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 +
                 ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
                 != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781)
                 * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_368 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) : 15))), 31), 0)];
+                2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -2153,7 +2161,8 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2209,7 +2218,7 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
             0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2355,7 +2364,9 @@ TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2386,14 +2397,14 @@ TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t tas
         }
         /* table_at = table, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * 32 + max(min(((((r % n_q) +
-                n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 + j)) && ((j0 + j) <= ((r
-                % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) : truncated((8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8
-                + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) != 8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) : 15))),
-                31), 0)];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * table_stride_0 +
+                max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
+                j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
+                truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
+                8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
+                * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
+                8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
+                : 15))), 31), 0) * table_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -2594,7 +2605,8 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -2637,7 +2649,7 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
             0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2758,7 +2770,8 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -2848,7 +2861,7 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                     8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
                     2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q + 1) *
                     0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 + n_k - n_q
-                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2981,7 +2994,9 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -3046,14 +3061,14 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
             }
             /* table_at = table, at computed subscripts */
             for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] = table[m
-                * 32 + max(min((((n_k - n_q + 1) <= (difference_360 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k - n_q - 7) <=
-                (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
+                * table_stride_0 + max(min((((n_k - n_q + 1) <= (difference_360 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k -
+                n_q - 7) <= (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
                 (int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) : truncated((8 + ((log(((int64_t)llabs(n_k -
                 n_q - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 +
                 ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
                 != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781)
                 * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_360 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) : 15))), 31), 0)];
+                2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -3629,7 +3644,8 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -3685,7 +3701,7 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
             0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -3828,7 +3844,9 @@ APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -3859,14 +3877,14 @@ APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const 
         }
         /* table_at = table, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * 32 + max(min(((((r % n_q) +
-                n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 + j)) && ((j0 + j) <= ((r
-                % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) : truncated((8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8
-                + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) != 8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) ? 8 +
-                ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0) : 15))),
-                31), 0)];
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table[(r / n_q) * table_stride_0 +
+                max(min(((((r % n_q) + n_k - n_q + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + n_k - n_q - 7) <= (j0 +
+                j)) && ((j0 + j) <= ((r % n_q) + n_k - n_q + 7))) ? (int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) :
+                truncated((8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
+                8.0) < 15 || 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781)
+                * 8.0) != 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) *
+                8.0) ? 8 + ((log(((int64_t)llabs((r % n_q) + n_k - n_q - (j0 + j)) * 0.125)) / 2.772588722239781) * 8.0)
+                : 15))), 31), 0) * table_stride_1];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 144 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -4065,7 +4083,8 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
     float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
@@ -4108,7 +4127,7 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
             0.125)) / 2.772588722239781) * 8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
             1) * 0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + n_k - n_q +
-            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+            1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -4229,7 +4248,8 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     const float *const v = call->v + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int64_t v_batch = call->p.v.batch;
-    const float *const table = call->params->table + (g * members + m) * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_batch = call->p.dout.batch;
@@ -4319,7 +4339,7 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                     8.0) < 15 || 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q + 1) * 0.125)) /
                     2.772588722239781) * 8.0) != 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q + 1) *
                     0.125)) / 2.772588722239781) * 8.0) ? 8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 + n_k - n_q
-                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0)];
+                    + 1) * 0.125)) / 2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4452,7 +4472,9 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const table = call->params->table + g * members * 32;
+    const float *const table = call->params->table + g * members * call->at.table[0];
+    const int64_t table_stride_0 = call->at.table[0];
+    const int64_t table_stride_1 = call->at.table[1];
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
@@ -4517,14 +4539,14 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
             }
             /* table_at = table, at computed subscripts */
             for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] = table[m
-                * 32 + max(min((((n_k - n_q + 1) <= (difference_356 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k - n_q - 7) <=
-                (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
+                * table_stride_0 + max(min((((n_k - n_q + 1) <= (difference_356 + j0 - i1 + 1)) ? 16 : 0) + ((((n_k -
+                n_q - 7) <= (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <= (n_k - n_q + 7))) ?
                 (int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) : truncated((8 + ((log(((int64_t)llabs(n_k -
                 n_q - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0) < 15 || 8 +
                 ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) * 8.0)
                 != 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781)
                 * 8.0) ? 8 + ((log(((int64_t)llabs(n_k - n_q - (difference_356 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0) : 15))), 31), 0)];
+                2.772588722239781) * 8.0) : 15))), 31), 0) * table_stride_1];
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -4746,6 +4768,44 @@ int softmax_t5_params_init(struct softmax_t5_params *params, uint64_t seed, void
     return 0;
 }
 
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct softmax_t5_params *const params = call->params;
+    const struct softmax_t5_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.table, given ? given->table : NULL, (const int64_t[]){p->heads, 32}, 2,
+            params->table, sizeof *params->table);
+
+    return error;
+}
+
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -4887,6 +4947,8 @@ int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->table) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
@@ -5056,6 +5118,8 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if (!params || !params->table) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < 5; part++) {
         const struct version v = part_version(part, call.p.n_k);
@@ -5083,7 +5147,8 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
 }
 
 static const struct attn_param param[] = {
-    {"table", ATTN_F32, 2, {ATTN_HEADS, 32}, offsetof(struct softmax_t5_params, table), 0},
+    {"table", ATTN_F32, 2, {ATTN_HEADS, 32}, offsetof(struct softmax_t5_params, table), 0,
+        offsetof(struct softmax_t5_strides, table)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -5113,5 +5178,6 @@ const struct attn_kernel softmax_t5_kernel = {
     .params_size = softmax_t5_params_size, .params_init = params_init_any, .workspace = softmax_t5_workspace,
     .forward = forward_any,
     .saved = softmax_t5_saved, .backward_workspace = softmax_t5_backward_workspace, .backward = backward_any,
+    .strides = offsetof(struct softmax_t5_params, strides), .strides_bytes = sizeof(struct softmax_t5_strides),
 };
 #endif /* a compiler of this language */

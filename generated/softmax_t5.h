@@ -14,8 +14,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_t5_strides {
+    int64_t table[2]; /* [H, 32] */
+};
 struct softmax_t5_params {
     const float *table; /* [H, 32] */
+    const struct softmax_t5_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that softmax_t5_params_init needs for the random arrays. */

@@ -63,14 +63,6 @@ extern int softmax_tree_is_gnu_c;
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
-/* The table of the tiles of a mask. SOME: some flags of the tile are true; SOME_NOT: some are false. */
-enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2 };
-struct mask_tiles {
-    const uint8_t *flag; /* [masks, rows, columns] */
-    uint8_t *tile;       /* [strips, tiles of a strip]; a strip is TILE_ROWS rows of a mask, or its last rows */
-    int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
-};
-
 struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct softmax_tree_params *params;
@@ -78,7 +70,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
-    struct mask_tiles mask_tiles[1]; /* of tree */
+    struct softmax_tree_strides at; /* of all arrays, with contiguous ones filled in */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -86,19 +78,6 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 
 /* The minimum and maximum of truth values, as integers. */
 struct ids {
@@ -136,44 +115,77 @@ INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
 {
     return flags_of_rows(flag, 0, 0, 1, from, to);
 }
-/* Does the same by a table. Tiles that are partly in the range count as a whole, so `min` may be smaller and `max`
-   larger. The rows are numbered through all masks. */
-INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int64_t end, int64_t from, int64_t to)
-{
-    const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / TILE_COLUMNS,
-        right = (to + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* rows of several masks */
-    for (int64_t strip = (first - before) / TILE_ROWS; strip * TILE_ROWS < min(end - before, t->rows); strip++) {
-        const uint8_t *const tile = t->tile + (mask * t->strips_of_mask + strip) * t->tiles_of_strip;
-        for (int64_t x = left; x < right; x++) seen |= tile[x];
-    }
-    return (struct ids){!(seen & SOME_NOT), seen & SOME};
-}
-
-/* Consecutive columns of a mask. */
-struct run {
-    int64_t from, to;
-};
-/* Sets *run to the next columns before `end`, at most `most`, that are in tiles with a true flag in these rows. Returns
-   whether there are any. */
-INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, int64_t end_row, int64_t most,
-    int64_t end)
-{
-    run->from = run->to;
-    run->to = min(run->from + most, end);
-    for (int64_t x = run->from; x < run->to; x = x / TILE_COLUMNS * TILE_COLUMNS + TILE_COLUMNS) {
-        if (flags_of_tiles(t, first, end_row, x, x + 1).max) continue;
-        if (x > run->from)
-            run->to = x;
-        else
-            run->to = min((run->from = (x / TILE_COLUMNS + 1) * TILE_COLUMNS) + most, end);
-    }
-    return run->from < run->to;
-}
 /* Returns the flag at position x of n, or the one at the nearest end. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {
     return flag[max(min(x, n - 1), 0)];
+}
+
+/* ---- integers of the caller, with a stride for each axis ---- */
+/* The rows whose subscripts are first[k] to last[k] along each axis k. */
+enum { MAX_BOX = 8 };
+struct box {
+    int axes;
+    int64_t sub[MAX_BOX];
+};
+/* Sets *offset to that of the first row. Returns 0 if there is no row. */
+INLINE int first_of_box(struct box *box, int axes, const int64_t *strides, const int64_t *first, const int64_t *last,
+    int64_t *offset)
+{
+    box->axes = axes;
+    *offset = 0;
+    for (int k = 0; k < axes; k++) {
+        if (first[k] > last[k]) return 0;
+        box->sub[k] = first[k];
+        *offset += first[k] * strides[k];
+    }
+    return 1;
+}
+/* Advances *offset to the next row. Returns 0 after the last row. */
+INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *first, const int64_t *last,
+    int64_t *offset)
+{
+    for (int k = box->axes - 1; k >= 0; k--) {
+        if (strides[k] != 0 && box->sub[k] < last[k]) {
+            box->sub[k]++;
+            *offset += strides[k];
+            return 1;
+        }
+        *offset -= (box->sub[k] - first[k]) * strides[k];
+        box->sub[k] = first[k];
+    }
+    return 0;
+}
+
+/* Returns the flag at position x of n, or the one at the nearest end. */
+INLINE int64_t flag_along(const uint8_t *flag, int64_t x, int64_t n, int64_t stride)
+{
+    return flag[max(min(x, n - 1), 0) * stride];
+}
+/* Whether all and whether any of the flags from <= x < to are true in the rows of a box. */
+INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *strides, const int64_t *first,
+    const int64_t *last, int64_t stride, int64_t from, int64_t to)
+{
+    const int outer = axes > 0 ? axes - 1 : 0; /* the rows along the last axis are read together */
+    const int64_t row = axes > 0 ? strides[outer] : 0, low = axes > 0 ? first[outer] : 0,
+        end = row != 0 ? last[outer] + 1 : low + 1;
+    struct ids all = {1, 0};
+    int64_t offset;
+    struct box box;
+    if (stride == 0) to = min(to, max(from, 0) + 1);
+    for (int more = first_of_box(&box, outer, strides, first, last, &offset); more;
+         more = next_of_box(&box, strides, first, last, &offset)) {
+        struct ids one = {1, 0};
+        if (stride == 1)
+            one = flags_of_rows(flag + offset, row, low, end, from, to);
+        for (int64_t r = low; r < end && stride != 1; r++)
+            for (int64_t x = max(from, 0); x < to; x++) {
+                const int64_t set = flag[offset + r * row + x * stride] != 0;
+                one = (struct ids){one.min & set, one.max | set};
+            }
+        all = (struct ids){all.min & one.min, all.max | one.max};
+    }
+    return all;
 }
 
 /* ==== x86-64-v4 ==== */
@@ -285,39 +297,6 @@ TARGET_v4 INLINE mask_v4 flags_of_lanes_v4(const uint8_t *flag, int64_t step, in
     else
         for (int lane = 0; lane < count; lane++) lanes[lane] = (int8_t)flag[lane * step];
     return __builtin_convertvector(lanes != 0, mask_v4);
-}
-
-/* Copies n flags of each of 16 rows, which are `step` bytes apart: to[x * 16 + lane] is flag[lane * step + x].
-   Lanes from `count` on are 0. */
-TARGET_v4 INLINE void turn_flags_v4(uint8_t *to, const uint8_t *flag, int64_t step, int64_t count, int64_t n)
-{
-    enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; 16 is a multiple */
-    const int64_t turned = count < 16 ? 0 : n / SIDE * SIDE;
-    for (int64_t x = 0; x < turned; x += SIDE)
-        for (int lane = 0; lane < 16; lane += SIDE) {
-            uint64_t word[SIDE];
-            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* the flags of the next tile */
-                __builtin_prefetch(flag + (lane + k) * step + min(x + n, step));
-            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(&word[k], flag + (lane + k) * step + x, SIDE);
-            UNROLL for (int k = 0; k < SIDE; k++) { /* exchanges blocks of 1, 2 and 4 bytes across the diagonal */
-                const uint64_t change = k & 1 ? 0 : (word[k] >> 8 ^ word[k | 1]) & UINT64_C(0x00ff00ff00ff00ff);
-                word[k | 1] ^= change;
-                word[k] ^= change << 8;
-            }
-            UNROLL for (int k = 0; k < SIDE; k++) {
-                const uint64_t change = k & 2 ? 0 : (word[k] >> 16 ^ word[k | 2]) & UINT64_C(0x0000ffff0000ffff);
-                word[k | 2] ^= change;
-                word[k] ^= change << 16;
-            }
-            UNROLL for (int k = 0; k < SIDE; k++) {
-                const uint64_t change = k & 4 ? 0 : (word[k] >> 32 ^ word[k | 4]) & UINT64_C(0x00000000ffffffff);
-                word[k | 4] ^= change;
-                word[k] ^= change << 32;
-            }
-            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(to + (x + k) * 16 + lane, &word[k], SIDE);
-        }
-    for (int64_t x = turned; x < n; x++)
-        for (int lane = 0; lane < 16; lane++) to[x * 16 + lane] = lane < count ? flag[lane * step + x] : 0;
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -573,6 +552,9 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const uint8_t *const tree = call->params->tree;
+    const int64_t tree_stride_0 = call->at.tree[0];
+    const int64_t tree_stride_1 = call->at.tree[1];
+    const int64_t tree_stride_2 = call->at.tree[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 128, i: 64] */
     float *const row_max = (float *)(void *)(work + 32768); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 33024); /* [i: 64] */
@@ -610,10 +592,10 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
             }
         }
     }
-    for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
-        const int64_t j0 = j.from, j1 = j.to;
-        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), j0, j1);
-            /* of the tile of j */
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const struct ids ids_0 = flags_of_box(tree, 2, (const int64_t[]){tree_stride_0, tree_stride_1},
+            (const int64_t[]){b, i0}, (const int64_t[]){b, i1 - 1}, tree_stride_2, j0, j1); /* of the tile of j */
         if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -624,10 +606,9 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
         if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                uint8_t flags_0[128 * 16];
-                turn_flags_v4(flags_0, tree + ((b * n_q) + (i0 + i)) * n_k + j0, n_k, n_q - (i0 + i), j1 - j0);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(flags_of_lanes_v4(flags_0 + j * 16, 1, 16),
+                    store_v4(score + j * 64 + i, pick_v4(flags_of_lanes_v4(tree + b * tree_stride_0 + (i0 + i) *
+                        tree_stride_1 + (j0 + j) * tree_stride_2, tree_stride_1, n_q - (i0 + i)),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -650,21 +631,21 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_1 = load_v4(old_max + i);
-            const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new2);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new2);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new2);
+            const vec_v4 old_max_0 = load_v4(old_max + i);
+            const vec_v4 old_max_new1 = exp2_v4(old_max_0 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new1);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new1);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new1);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_4 = load_v4(row_max + i);
+            const vec_v4 row_max_3 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_3 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
-                store_v4(score + j * 64 + i, score_new5);
-                row_sum_in += score_new5;
+                const vec_v4 score_2 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new4 = exp2_v4(score_2 - row_max_3);
+                store_v4(score + j * 64 + i, score_new4);
+                row_sum_in += score_new4;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -676,8 +657,8 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = flags_of_lanes_v4(tree + ((b * n_q) + (i0 + i)) * n_k + (j0 + j), n_k,
-                        n_q - (i0 + i));
+                    in_region[i / 16] = flags_of_lanes_v4(tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + (j0 + j)
+                        * tree_stride_2, tree_stride_1, n_q - (i0 + i));
                 }
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -686,10 +667,10 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_6 = load_v4(row_sum + i);
-        const mask_v4 t_7 = row_sum_6 == 0.0f;
+        const vec_v4 row_sum_5 = load_v4(row_sum + i);
+        const mask_v4 t_6 = row_sum_5 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_6));
+            store_v4(sum + e * 64 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_5));
         }
     }
     /* out = sum, transposed back */
@@ -798,39 +779,6 @@ TARGET_v3 INLINE mask_v3 flags_of_lanes_v3(const uint8_t *flag, int64_t step, in
     else
         for (int lane = 0; lane < count; lane++) lanes[lane] = (int8_t)flag[lane * step];
     return __builtin_convertvector(lanes != 0, mask_v3);
-}
-
-/* Copies n flags of each of 8 rows, which are `step` bytes apart: to[x * 8 + lane] is flag[lane * step + x].
-   Lanes from `count` on are 0. */
-TARGET_v3 INLINE void turn_flags_v3(uint8_t *to, const uint8_t *flag, int64_t step, int64_t count, int64_t n)
-{
-    enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; 8 is a multiple */
-    const int64_t turned = count < 8 ? 0 : n / SIDE * SIDE;
-    for (int64_t x = 0; x < turned; x += SIDE)
-        for (int lane = 0; lane < 8; lane += SIDE) {
-            uint64_t word[SIDE];
-            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* the flags of the next tile */
-                __builtin_prefetch(flag + (lane + k) * step + min(x + n, step));
-            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(&word[k], flag + (lane + k) * step + x, SIDE);
-            UNROLL for (int k = 0; k < SIDE; k++) { /* exchanges blocks of 1, 2 and 4 bytes across the diagonal */
-                const uint64_t change = k & 1 ? 0 : (word[k] >> 8 ^ word[k | 1]) & UINT64_C(0x00ff00ff00ff00ff);
-                word[k | 1] ^= change;
-                word[k] ^= change << 8;
-            }
-            UNROLL for (int k = 0; k < SIDE; k++) {
-                const uint64_t change = k & 2 ? 0 : (word[k] >> 16 ^ word[k | 2]) & UINT64_C(0x0000ffff0000ffff);
-                word[k | 2] ^= change;
-                word[k] ^= change << 16;
-            }
-            UNROLL for (int k = 0; k < SIDE; k++) {
-                const uint64_t change = k & 4 ? 0 : (word[k] >> 32 ^ word[k | 4]) & UINT64_C(0x00000000ffffffff);
-                word[k | 4] ^= change;
-                word[k] ^= change << 32;
-            }
-            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(to + (x + k) * 8 + lane, &word[k], SIDE);
-        }
-    for (int64_t x = turned; x < n; x++)
-        for (int lane = 0; lane < 8; lane++) to[x * 8 + lane] = lane < count ? flag[lane * step + x] : 0;
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -1086,6 +1034,9 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const uint8_t *const tree = call->params->tree;
+    const int64_t tree_stride_0 = call->at.tree[0];
+    const int64_t tree_stride_1 = call->at.tree[1];
+    const int64_t tree_stride_2 = call->at.tree[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 128, i: 64] */
     float *const row_max = (float *)(void *)(work + 32768); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 33024); /* [i: 64] */
@@ -1123,10 +1074,10 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
             }
         }
     }
-    for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
-        const int64_t j0 = j.from, j1 = j.to;
-        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), j0, j1);
-            /* of the tile of j */
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const struct ids ids_0 = flags_of_box(tree, 2, (const int64_t[]){tree_stride_0, tree_stride_1},
+            (const int64_t[]){b, i0}, (const int64_t[]){b, i1 - 1}, tree_stride_2, j0, j1); /* of the tile of j */
         if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -1137,10 +1088,9 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
         if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                uint8_t flags_0[128 * 8];
-                turn_flags_v3(flags_0, tree + ((b * n_q) + (i0 + i)) * n_k + j0, n_k, n_q - (i0 + i), j1 - j0);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(flags_of_lanes_v3(flags_0 + j * 8, 1, 8),
+                    store_v3(score + j * 64 + i, pick_v3(flags_of_lanes_v3(tree + b * tree_stride_0 + (i0 + i) *
+                        tree_stride_1 + (j0 + j) * tree_stride_2, tree_stride_1, n_q - (i0 + i)),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -1167,21 +1117,21 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_1 = load_v3(old_max + i);
-            const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new2);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new2);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new2);
+            const vec_v3 old_max_0 = load_v3(old_max + i);
+            const vec_v3 old_max_new1 = exp2_v3(old_max_0 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new1);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new1);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new1);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_4 = load_v3(row_max + i);
+            const vec_v3 row_max_3 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_3 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
-                store_v3(score + j * 64 + i, score_new5);
-                row_sum_in += score_new5;
+                const vec_v3 score_2 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new4 = exp2_v3(score_2 - row_max_3);
+                store_v3(score + j * 64 + i, score_new4);
+                row_sum_in += score_new4;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -1193,8 +1143,8 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = flags_of_lanes_v3(tree + ((b * n_q) + (i0 + i)) * n_k + (j0 + j), n_k,
-                        n_q - (i0 + i));
+                    in_region[i / 8] = flags_of_lanes_v3(tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + (j0 + j)
+                        * tree_stride_2, tree_stride_1, n_q - (i0 + i));
                 }
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1203,10 +1153,10 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_6 = load_v3(row_sum + i);
-        const mask_v3 t_7 = row_sum_6 == 0.0f;
+        const vec_v3 row_sum_5 = load_v3(row_sum + i);
+        const mask_v3 t_6 = row_sum_5 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_6));
+            store_v3(sum + e * 64 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_5));
         }
     }
     /* out = sum, transposed back */
@@ -1560,6 +1510,9 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const uint8_t *const tree = call->params->tree;
+    const int64_t tree_stride_0 = call->at.tree[0];
+    const int64_t tree_stride_1 = call->at.tree[1];
+    const int64_t tree_stride_2 = call->at.tree[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 128, i: 64] */
     float *const row_max = (float *)(void *)(work + 32768); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 33024); /* [i: 64] */
@@ -1597,10 +1550,10 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
             }
         }
     }
-    for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
-        const int64_t j0 = j.from, j1 = j.to;
-        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), j0, j1);
-            /* of the tile of j */
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const struct ids ids_0 = flags_of_box(tree, 2, (const int64_t[]){tree_stride_0, tree_stride_1},
+            (const int64_t[]){b, i0}, (const int64_t[]){b, i1 - 1}, tree_stride_2, j0, j1); /* of the tile of j */
         if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -1612,8 +1565,9 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(flags_of_lanes_any(tree + ((b * n_q) + (i0 + i)) * n_k + (j0
-                        + j), n_k, n_q - (i0 + i)), load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 64 + i, pick_any(flags_of_lanes_any(tree + b * tree_stride_0 + (i0 + i) *
+                        tree_stride_1 + (j0 + j) * tree_stride_2, tree_stride_1, n_q - (i0 + i)),
+                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -1666,8 +1620,8 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = flags_of_lanes_any(tree + ((b * n_q) + (i0 + i)) * n_k + (j0 + j), n_k,
-                        n_q - (i0 + i));
+                    in_region[i / 4] = flags_of_lanes_any(tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + (j0 + j)
+                        * tree_stride_2, tree_stride_1, n_q - (i0 + i));
                 }
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1755,50 +1709,49 @@ int softmax_tree_params_init(struct softmax_tree_params *params, uint64_t seed, 
     return 0;
 }
 
-/* ==== tables of the tiles of masks ==== */
-/* Sets a table of `masks` masks and returns its bytes. */
-static size_t set_table(struct mask_tiles *t, const uint8_t *flag, size_t masks, int64_t rows, int64_t columns,
-    unsigned char *tile)
+/* Fills in the strides `to` of an array of these sizes from those that the caller has given; NULL: none. Returns 0 or
+   an error: a stride is negative, the offset of an element overflows, or the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
 {
-    *t = (struct mask_tiles){flag, tile, rows, columns, rows / TILE_ROWS + (rows % TILE_ROWS > 0),
-        columns / TILE_COLUMNS + (columns % TILE_COLUMNS > 0), 0};
-    const size_t strips = bytes_times(masks, t->strips_of_mask);
-    t->strips = bytes_fit(strips) ? (int64_t)strips : 0;
-    return whole_lines(bytes_times(strips, t->tiles_of_strip));
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
 }
 
-/* Sets the tables of a call, which begin at `at`, and returns their bytes. */
-static size_t set_tiles(struct call *call, unsigned char *at)
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
 {
     const struct attn_problem *const p = &call->p;
-    size_t bytes = 0;
-    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[0], call->params ? call->params->tree : NULL, bytes_times(1,
-        p->batch), p->n_q, p->n_k, at ? at + bytes : NULL));
-    return bytes;
-}
+    const struct softmax_tree_params *const params = call->params;
+    const struct softmax_tree_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.tree, given ? given->tree : NULL, (const int64_t[]){p->batch, p->n_q, p->n_k}, 3,
+            params->tree, sizeof *params->tree);
 
-static size_t tiles_bytes(const struct attn_problem *problem)
-{
-    struct call none = {.p = *problem};
-    return set_tiles(&none, NULL);
-}
-
-/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
-static size_t call_bytes(const struct attn_problem *p)
-{
-    size_t bytes = 0;
-    bytes = bytes_plus(bytes, tiles_bytes(p));
-    return bytes;
+    return error;
 }
 
 size_t softmax_tree_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t shared = call_bytes(problem);
-    size_t bytes = 0;
     const struct version this = version(problem->n_k);
-    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
-    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
+    return bytes_a_thread(&this) * threads_served(problem);
 }
 
 /* Returns whether this machine can run the version. */
@@ -1872,43 +1825,6 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
-/* Fills strips of the tables until none is left. */
-static void work_on_tiles(void *work)
-{
-    struct work *const w = (struct work *)work;
-    for (int64_t task; (task = take_task(w)) < w->tasks;) {
-        const struct mask_tiles *t = w->call->mask_tiles;
-        int64_t strip = task;
-        for (; strip >= t->strips; t++) strip -= t->strips;
-        const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * TILE_ROWS,
-            rows = min(t->rows - first, TILE_ROWS);
-        const uint8_t *const flag = t->flag + (mask * t->rows + first) * t->columns;
-        for (int64_t x = 0; x < t->tiles_of_strip; x++) {
-            enum { AHEAD = 4 * TILE_COLUMNS };
-            const int64_t from = x * TILE_COLUMNS, to = min(from + TILE_COLUMNS, t->columns);
-            for (int64_t row = 0; row < rows; row++)
-                __builtin_prefetch(flag + row * t->columns + min(from + AHEAD, t->columns));
-            const struct ids all = flags_of_rows(flag, t->columns, 0, rows, from, to);
-            t->tile[strip * t->tiles_of_strip + x] = (uint8_t)((all.max ? SOME : 0) | (all.min ? 0 : SOME_NOT));
-        }
-    }
-}
-
-/* Makes the tables of a call, on at most `threads` threads. */
-static void make_tiles(const struct call *call, int threads)
-{
-    const double of_thread = 1 << 18; /* reading fewer bytes takes less time than waking a thread */
-    struct work work = {.call = call};
-    double bytes = 0;
-    for (int k = 0; k < 1; k++) {
-        work.tasks += call->mask_tiles[k].strips;
-        bytes += (double)(call->mask_tiles[k].strips * TILE_ROWS) * (double)call->mask_tiles[k].columns;
-    }
-    const double useful = 1 + bytes / of_thread;
-    work.threads = useful < threads ? (int)useful : threads;
-    in_threads(&work, work_on_tiles);
-}
-
 int softmax_tree_forward(const struct attn_problem *problem, const struct softmax_tree_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -1920,24 +1836,21 @@ int softmax_tree_forward(const struct attn_problem *problem, const struct softma
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->tree) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
-    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
-        given = !all ? 0 : all > shared ? all - shared : 1;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    size_t max_bytes = 0;
-    if (bytes > max_bytes) max_bytes = bytes;
-    unsigned char *const work = (unsigned char *)workspace + shared;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = bytes;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    set_tiles(&call, work - tiles_bytes(&call.p));
-    make_tiles(&call, threads);
-    return run(&call, &this, threads, work, bytes);
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
 }
 
 static const struct attn_param param[] = {
-    {"tree", ATTN_U8, 3, {ATTN_BATCH, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_tree_params, tree), 0},
+    {"tree", ATTN_U8, 3, {ATTN_BATCH, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_tree_params, tree), 0,
+        offsetof(struct softmax_tree_strides, tree)},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -1958,5 +1871,6 @@ const struct attn_kernel softmax_tree_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_tree_params),
     .params_size = softmax_tree_params_size, .params_init = params_init_any, .workspace = softmax_tree_workspace,
     .forward = forward_any,
+    .strides = offsetof(struct softmax_tree_params, strides), .strides_bytes = sizeof(struct softmax_tree_strides),
 };
 #endif /* a compiler of this language */

@@ -14,8 +14,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_tree_strides {
+    int64_t tree[3]; /* [B, n_q, n_k] */
+};
 struct softmax_tree_params {
     const uint8_t *tree; /* [B, n_q, n_k] */
+    const struct softmax_tree_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that softmax_tree_params_init needs for the random arrays. */

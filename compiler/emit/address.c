@@ -40,29 +40,9 @@ static bool has_rows(const struct emitter *x, const struct array *a)
     return false;
 }
 
-/* Whether the array is the gradient with respect to a parameter. It is contiguous, whatever its axes are. */
-static bool is_gradient_of_param(const struct emitter *x, const struct array *a)
-{
-    const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
-    return k >= 0 && x->arrays->array[k].place == PLACE_GRADIENTS;
-}
-
-bool emit_of_rows(const struct emitter *x, const struct array *a)
-{
-    return array_of_rows(x->l, a) && !is_gradient_of_param(x, a);
-}
-
-const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a)
-{
-    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && emit_of_rows(x, a)) ||
-                                     prefix_array_find(a->name) != PREFIX_ARRAYS);
-    const int k = table ? kernel_array_find(x->arrays, a->name) : -1;
-    return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
-}
-
 bool emit_has_row_strides(const struct emitter *x, const struct array *a)
 {
-    return array_of_elements(x->l, a) && !is_gradient_of_param(x, a);
+    return array_of_elements(x->l, a) && !emit_is_gradient_of_param(x, a);
 }
 
 bool emit_has_dropped(const struct emitter *x, const struct array *a)

@@ -231,6 +231,22 @@ static const char *lengths(const struct version *v, int versions, struct arena *
     return from;
 }
 
+/* Returns C for the sizes of an array of the caller, separated by commas. */
+static const char *sizes_of(struct arena *arena, const struct kernel_array *a)
+{
+    const char *sizes = "";
+    for (int k = 0; k < a->rank; k++) {
+        const struct array_axis *const axis = &a->axis[k];
+        const char *const word = array_sizes[axis->size].word;
+        sizes = arena_printf(arena, "%s%s%s", sizes, k ? ", " : "",
+                             axis->block      ? arena_printf(arena, "(p->%s + %lld) / %lld", word,
+                                                             (long long)axis->block - 1, (long long)axis->block)
+                             : axis->constant ? array_axis_word(arena, axis)
+                                              : arena_printf(arena, "p->%s", word));
+    }
+    return sizes;
+}
+
 /* Sets the names for tables of the tiles of masks. */
 static void set_tiles(struct template_names *t, const struct kernel_arrays *arrays)
 {
@@ -239,17 +255,13 @@ static void set_tiles(struct template_names *t, const struct kernel_arrays *arra
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!a->tiled) continue;
-        const char *masks = "1";
-        for (int n = 0; n + 2 < a->rank; n++)
-            masks = arena_printf(t->arena, "bytes_times(%s, %s%s)", masks, a->axis[n].constant ? "" : "p->",
-                                 array_axis_word(t->arena, &a->axis[n]));
         names = arena_printf(t->arena, "%s%s%s", names, tables ? ", " : "", a->member);
         values = arena_printf(t->arena,
                               "%s%s    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[%d], call->params ? "
-                              "call->params->%s : NULL, %s, p->%s, p->%s, at ? at + bytes : NULL));",
-                              values, tables ? "\n" : "", tables, a->member, masks,
-                              array_axis_word(t->arena, &a->axis[a->rank - 2]),
-                              array_axis_word(t->arena, &a->axis[a->rank - 1]));
+                              "call->params->%s : NULL, %d, (const int64_t[]){%s}, call->at.%s, at ? at + bytes : "
+                              "NULL));",
+                              values, tables ? "\n" : "", tables, a->member, a->rank - 2, sizes_of(t->arena, a),
+                              a->member);
         tables++;
     }
     template_set_number(t, "TILES", tables);
@@ -361,22 +373,12 @@ static const char *param_rows(struct arena *arena, const struct kernel_array *a)
 /* Returns a statement that fills in the strides of an array of the caller in struct call. */
 static const char *param_strides(struct arena *arena, const struct kernel_array *a)
 {
-    const char *sizes = "";
-    for (int k = 0; k < a->rank; k++) {
-        const struct array_axis *const axis = &a->axis[k];
-        const char *const word = array_sizes[axis->size].word;
-        sizes = arena_printf(arena, "%s%s%s", sizes, k ? ", " : "",
-                             axis->block      ? arena_printf(arena, "(p->%s + %lld) / %lld", word,
-                                                             (long long)axis->block - 1, (long long)axis->block)
-                             : axis->constant ? array_axis_word(arena, axis)
-                                              : arena_printf(arena, "p->%s", word));
-    }
     return arena_printf(
         arena,
         "    if (!error)\n"
         "        error = fill_strides(call->at.%s, given ? given->%s : NULL, (const int64_t[]){%s}, %d,\n"
         "            params->%s, sizeof *params->%s);",
-        a->member, a->member, sizes, a->rank, a->member, a->member);
+        a->member, a->member, sizes_of(arena, a), a->rank, a->member, a->member);
 }
 
 /* Returns a condition that a row of constant size is not contiguous in an array that a state stores. */

@@ -1,4 +1,4 @@
-/* This file makes the names of the functions of a compilation. */
+/* This file makes the names of the functions of a compilation, and the names and sizes of arrays and axes in C. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -44,4 +44,18 @@ const char *emit_suffix(const struct compilation *c)
         return c->target->suffix;
     return arena_printf(c->graph->module->arena, "%s_%dx%d", c->target->suffix, c->registers.rows,
                         c->registers.vectors);
+}
+
+const char *emit_size(const struct module *m, int axis)
+{
+    const struct axis *a = &m->axis[axis];
+    return axis_is_counted(a) ? arena_printf(m->arena, "%lld", (long long)a->extent) : size_name(a->source);
+}
+
+const char *emit_name(struct arena *arena, const char *name)
+{
+    char *made = arena_copy(arena, name);
+    for (char *c = made; *c; c++)
+        if (*c == '.') *c = '_';
+    return made;
 }

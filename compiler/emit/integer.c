@@ -11,20 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *emit_size(const struct module *m, int axis)
-{
-    const struct axis *a = &m->axis[axis];
-    return axis_is_counted(a) ? arena_printf(m->arena, "%lld", (long long)a->extent) : size_name(a->source);
-}
-
-const char *emit_name(struct arena *arena, const char *name)
-{
-    char *made = arena_copy(arena, name);
-    for (char *c = made; *c; c++)
-        if (*c == '.') *c = '_';
-    return made;
-}
-
 bool emit_tiled(const struct emitter *x, int axis)
 {
     return axis_is_sequence(&x->m->axis[axis]);
@@ -154,10 +140,99 @@ const struct expr *emit_row(const struct emitter *x, const struct expr *e)
     return own_row(x, e, e->arg[0]);
 }
 
+/* ---- rows of arrays whose strides the caller may give ---- */
+
+/* Returns C for one term of an offset, or NULL if it is 0. */
+static const char *term(struct emitter *x, const struct expr *sub, const char *stride)
+{
+    if (expr_is_real(sub, 0)) return NULL;
+    if (expr_is_real(sub, 1)) return stride;
+    return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, sub, true), stride);
+}
+
+static const char *offset_of_row(struct emitter *x, const struct array *a, const struct expr *row)
+{
+    struct axis_of_caller level[2 * MAX_RANK];
+    const struct expr *sub[2 * MAX_RANK];
+    const char *made = NULL;
+    const int axes = emit_subscripts_of_row(x, a, row, level, sub);
+    for (int k = 0; k < axes; k++) {
+        const char *const one = term(x, sub[k], level[k].stride);
+        if (one) made = made ? arena_printf(x->m->arena, "%s + %s", made, one) : one;
+    }
+    return made;
+}
+
+const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const struct expr *row, int lane,
+                                const char *(*of_lanes)(void *user, const struct expr *sub), void *user)
+{
+    struct axis_of_caller level[2 * MAX_RANK];
+    const struct expr *sub[2 * MAX_RANK];
+    const char *made = "0";
+    const int axes = emit_subscripts_of_row(x, a, row, level, sub);
+    for (int k = 0; k < axes; k++) {
+        const char *one = term(x, sub[k], level[k].stride);
+        if (expr_axes(sub[k]) >> lane & 1)
+            one = arena_printf(x->m->arena, "min(%s[lane], %s - 1) * %s", of_lanes(user, sub[k]),
+                               emit_integer_text(x, level[k].size, true), level[k].stride);
+        if (one) made = *made == '0' ? one : arena_printf(x->m->arena, "%s + %s", made, one);
+    }
+    return made;
+}
+
+const char *emit_last_size(struct emitter *x, const struct array *a)
+{
+    struct axis_of_caller level[2 * MAX_RANK];
+    return a->rank ? emit_integer(x, level[emit_levels_of(x, a, level) - 1].size) : "1";
+}
+
+static const char *ids_of_box(struct emitter *x, const struct array *a, const struct expr *first,
+                              const struct expr *last, const char *from, const char *to)
+{
+    struct arena *const arena = x->m->arena;
+    struct axis_of_caller level[2 * MAX_RANK];
+    const struct expr *low[2 * MAX_RANK], *high[2 * MAX_RANK];
+    const int axes = emit_subscripts_of_row(x, a, first, level, low);
+    emit_subscripts_of_row(x, a, last, level, high);
+    const char *strides = "", *begin = "", *end = "";
+    for (int k = 0; k < axes; k++) {
+        const char *const comma = k ? ", " : "";
+        strides = arena_printf(arena, "%s%s%s", strides, comma, level[k].stride);
+        begin = arena_printf(arena, "%s%s%s", begin, comma, emit_integer(x, low[k]));
+        end = arena_printf(arena, "%s%s%s", end, comma, emit_integer(x, high[k]));
+    }
+    const char *const list = axes ? "(const int64_t[]){%s}" : "NULL%s";
+    return arena_printf(arena, "%s_of_box(%s, %d, %s, %s, %s, %s, %s, %s)", a->dtype == DTYPE_U8 ? "flags" : "ids",
+                        emit_name(arena, a->name), axes, arena_printf(arena, list, strides),
+                        arena_printf(arena, list, begin), arena_printf(arena, list, end), emit_last_stride(x, a), from,
+                        to);
+}
+
+const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const struct expr *row,
+                               const struct expr *next, int64_t positions)
+{
+    struct axis_of_caller level[2 * MAX_RANK];
+    const struct expr *one[2 * MAX_RANK], *two[2 * MAX_RANK];
+    const int axes = emit_subscripts_of_row(x, a, row, level, one);
+    emit_subscripts_of_row(x, a, next, level, two);
+    const char *made = NULL;
+    for (int k = 0; k < axes; k++) {
+        int64_t step;
+        if (!known_difference(x->m, two[k], one[k], &step)) return NULL;
+        const char *const add = term(x, expr_int(x->m, step), level[k].stride);
+        if (add) made = made ? arena_printf(x->m->arena, "%s + %s", made, add) : add;
+    }
+    if (positions) {
+        const char *const add = term(x, expr_int(x->m, positions), emit_last_stride(x, a));
+        made = made ? arena_printf(x->m->arena, "%s + %s", made, add) : add;
+    }
+    return made ? made : "0";
+}
+
 /* Returns C for the offset of the row, as own_row counts it, or NULL if it is 0. */
 static const char *row_offset(struct emitter *x, const struct expr *e, const struct expr *row)
 {
-    if (emit_strided(x, emit_ids_array(x, e))) return emit_offset_of_row(x, emit_ids_array(x, e), row);
+    if (emit_strided(x, emit_ids_array(x, e))) return offset_of_row(x, emit_ids_array(x, e), row);
     if (expr_is_real(row, 0)) return NULL;
     return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, row, true), emit_row_length(x, e));
 }
@@ -458,8 +533,8 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
     const int table = emit_table_of(x, e);
     const bool one = known_difference(x->m, end, first, &rows) && rows == 1;
     if (emit_strided(x, emit_ids_array(x, e)) && (one || table < 0))
-        return emit_ids_of_box(x, emit_ids_array(x, e), first, expr_make(x->m, EXPR_SUB, end, expr_int(x->m, 1), NULL),
-                               from, to);
+        return ids_of_box(x, emit_ids_array(x, e), first, expr_make(x->m, EXPR_SUB, end, expr_int(x->m, 1), NULL), from,
+                          to);
     if (one) return arena_printf(arena, "%s_of(%s, %s, %s)", kind, row_address(x, e, first), from, to);
     if (table >= 0)
         return arena_printf(arena, "flags_of_tiles(&call->mask_tiles[%d], %s, %s, %s, %s)", table,

@@ -111,25 +111,34 @@ const char *emit_condition(struct emitter *x, const struct stmt *s);
    number for each query. The rows have strides in struct call, as rows of q and out have. Returns NULL for any other
    array. (address.c) */
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a);
+bool emit_is_gradient_of_param(const struct emitter *x, const struct array *a); /* such a gradient is contiguous */
 /* Arrays whose strides the caller may give (strided.c):
    - emit_strided returns the entry in the kernel's table, or NULL for any other array
    - emit_axis_of_caller returns the caller's number of axis k of the array; an axis of query heads is two axes here
    - emit_stride_of_caller returns C for the stride of axis k, emit_last_stride for that of the last axis
-   - emit_last_size returns C for the size of the last axis
-   - emit_offset_of_row returns C for the offset of a row of integers; NULL: it is 0
-   - emit_offset_of_lane returns it for rows that differ by lane, in a loop over `lane`; of_lanes declares a variable
-     with the values of a subscript, and returns its name
-   - emit_step_of_lanes returns C for the distance between an element and one in row `next`, so many positions later;
-     NULL: it is not known
-   - emit_ids_of_box returns C for a struct ids over all rows whose subscripts are between those of two rows */
+   - emit_levels_of lists the axes. An axis of rows (SIZE_ROWS) is the two axes of members and of queries
+   - emit_subscripts_of_row divides the number of a row of integers into a subscript for each axis but the last. Returns
+     how many there are */
+struct axis_of_caller {
+    const struct expr *size;
+    const char *stride;
+};
 const struct kernel_array *emit_strided(const struct emitter *x, const struct array *a);
 int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k);
 const char *emit_stride_of_caller(const struct emitter *x, const struct array *a, int k);
 const char *emit_last_stride(const struct emitter *x, const struct array *a);
+int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level);
+int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const struct expr *row, struct axis_of_caller *level,
+                           const struct expr **sub);
+/* For rows of integers in such arrays (integer.c):
+   - emit_last_size returns C for the size of the last axis
+   - emit_offset_of_lane returns C for the offset of a row that differs by lane, in a loop over `lane`; of_lanes declares
+     a variable with the values of a subscript, and returns its name
+   - emit_step_of_lanes returns C for the distance between an element and one in row `next`, so many positions later;
+     NULL: it is not known */
 const char *emit_last_size(struct emitter *x, const struct array *a);
 const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const struct expr *row, int lane,
                                 const char *(*of_lanes)(void *user, const struct expr *sub), void *user);
-const char *emit_offset_of_row(struct emitter *x, const struct array *a, const struct expr *row);
 const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const struct expr *row,
                                const struct expr *next, int64_t positions);
 const char *emit_ids_of_box(struct emitter *x, const struct array *a, const struct expr *first, const struct expr *last,

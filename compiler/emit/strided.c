@@ -5,6 +5,25 @@
 
 #include <stdlib.h>
 
+bool emit_is_gradient_of_param(const struct emitter *x, const struct array *a)
+{
+    const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
+    return k >= 0 && x->arrays->array[k].place == PLACE_GRADIENTS;
+}
+
+bool emit_of_rows(const struct emitter *x, const struct array *a)
+{
+    return array_of_rows(x->l, a) && !emit_is_gradient_of_param(x, a);
+}
+
+const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a)
+{
+    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && emit_of_rows(x, a)) ||
+                                     prefix_array_find(a->name) != PREFIX_ARRAYS);
+    const int k = table ? kernel_array_find(x->arrays, a->name) : -1;
+    return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
+}
+
 const struct kernel_array *emit_strided(const struct emitter *x, const struct array *a)
 {
     const int k = x->arrays && a->kind == ARRAY_PARAM ? kernel_array_find(x->arrays, a->name) : -1;
@@ -47,12 +66,6 @@ const char *emit_stride_of_caller(const struct emitter *x, const struct array *a
 
 /* ---- rows of integers ---- */
 
-/* An axis as the caller has it: query heads are two axes, key/value heads and their members. */
-struct level {
-    const struct expr *size;
-    const char *stride;
-};
-
 /* Returns the size of an axis that comes from the source. */
 static const struct expr *size_from(const struct emitter *x, enum size_source source)
 {
@@ -61,21 +74,22 @@ static const struct expr *size_from(const struct emitter *x, enum size_source so
     return expr_leaf(x->m, EXPR_SIZE, axis);
 }
 
-/* Lists the axes of the array in `level`. An axis of rows is the two axes of members and of queries. */
-static int levels_of(const struct emitter *x, const struct array *a, struct level *level)
+int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level)
 {
     struct arena *const arena = x->m->arena;
     int count = 0;
     for (int k = 0; k < a->rank; k++) {
         if (source_of(x, a, k) != SIZE_ROWS) {
-            level[count++] = (struct level){expr_leaf(x->m, EXPR_SIZE, a->axes[k]), emit_stride_of_caller(x, a, k)};
+            level[count++] = (struct axis_of_caller){expr_leaf(x->m, EXPR_SIZE, a->axes[k]),
+                                                     emit_stride_of_caller(x, a, k)};
             continue;
         }
         const int queries = emit_axis_of_caller(x, a, k);
         const char *const name = emit_name(arena, a->name);
-        level[count++] = (struct level){size_from(x, SIZE_MEMBERS),
-                                        arena_printf(arena, "%s_stride_%d", name, queries - 1)};
-        level[count++] = (struct level){size_from(x, SIZE_N_Q), arena_printf(arena, "%s_stride_%d", name, queries)};
+        level[count++] = (struct axis_of_caller){size_from(x, SIZE_MEMBERS),
+                                                 arena_printf(arena, "%s_stride_%d", name, queries - 1)};
+        level[count++] = (struct axis_of_caller){size_from(x, SIZE_N_Q),
+                                                 arena_printf(arena, "%s_stride_%d", name, queries)};
     }
     return count;
 }
@@ -115,12 +129,11 @@ static void divide(struct division *d, const struct expr *e, bool minus)
         d->sub = expr_make(d->m, op, d->sub, e, NULL);
 }
 
-/* Divides the number of a row into a subscript for each axis but the last. Returns how many there are. */
-static int subscripts_of(const struct emitter *x, const struct array *a, const struct expr *row, struct level *level,
-                         const struct expr **sub)
+int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const struct expr *row,
+                           struct axis_of_caller *level, const struct expr **sub)
 {
     struct module *const m = x->m;
-    const int count = levels_of(x, a, level), axes = count > 1 ? count - 1 : 0;
+    const int count = emit_levels_of(x, a, level), axes = count > 1 ? count - 1 : 0;
     for (int k = axes - 1; k > 0; k--) {
         struct division d = {m, level[k].size, expr_int(m, 0), expr_int(m, 0), 0};
         divide(&d, row, false);
@@ -141,95 +154,8 @@ static int subscripts_of(const struct emitter *x, const struct array *a, const s
     return axes;
 }
 
-/* Returns C for one term of an offset, or NULL if it is 0. */
-static const char *term(struct emitter *x, const struct expr *sub, const char *stride)
-{
-    if (expr_is_real(sub, 0)) return NULL;
-    if (expr_is_real(sub, 1)) return stride;
-    return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, sub, true), stride);
-}
-
-const char *emit_offset_of_row(struct emitter *x, const struct array *a, const struct expr *row)
-{
-    struct level level[2 * MAX_RANK];
-    const struct expr *sub[2 * MAX_RANK];
-    const char *made = NULL;
-    const int axes = subscripts_of(x, a, row, level, sub);
-    for (int k = 0; k < axes; k++) {
-        const char *const one = term(x, sub[k], level[k].stride);
-        if (one) made = made ? arena_printf(x->m->arena, "%s + %s", made, one) : one;
-    }
-    return made;
-}
-
-const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const struct expr *row, int lane,
-                                const char *(*of_lanes)(void *user, const struct expr *sub), void *user)
-{
-    struct level level[2 * MAX_RANK];
-    const struct expr *sub[2 * MAX_RANK];
-    const char *made = "0";
-    const int axes = subscripts_of(x, a, row, level, sub);
-    for (int k = 0; k < axes; k++) {
-        const char *one = term(x, sub[k], level[k].stride);
-        if (expr_axes(sub[k]) >> lane & 1)
-            one = arena_printf(x->m->arena, "min(%s[lane], %s - 1) * %s", of_lanes(user, sub[k]),
-                               emit_integer_text(x, level[k].size, true), level[k].stride);
-        if (one) made = *made == '0' ? one : arena_printf(x->m->arena, "%s + %s", made, one);
-    }
-    return made;
-}
-
 const char *emit_last_stride(const struct emitter *x, const struct array *a)
 {
-    struct level level[2 * MAX_RANK];
-    return a->rank ? level[levels_of(x, a, level) - 1].stride : "1";
-}
-
-const char *emit_last_size(struct emitter *x, const struct array *a)
-{
-    struct level level[2 * MAX_RANK];
-    return a->rank ? emit_integer(x, level[levels_of(x, a, level) - 1].size) : "1";
-}
-
-const char *emit_ids_of_box(struct emitter *x, const struct array *a, const struct expr *first, const struct expr *last,
-                            const char *from, const char *to)
-{
-    struct arena *const arena = x->m->arena;
-    struct level level[2 * MAX_RANK];
-    const struct expr *low[2 * MAX_RANK], *high[2 * MAX_RANK];
-    const int axes = subscripts_of(x, a, first, level, low);
-    subscripts_of(x, a, last, level, high);
-    const char *strides = "", *begin = "", *end = "";
-    for (int k = 0; k < axes; k++) {
-        const char *const comma = k ? ", " : "";
-        strides = arena_printf(arena, "%s%s%s", strides, comma, level[k].stride);
-        begin = arena_printf(arena, "%s%s%s", begin, comma, emit_integer(x, low[k]));
-        end = arena_printf(arena, "%s%s%s", end, comma, emit_integer(x, high[k]));
-    }
-    const char *const list = axes ? "(const int64_t[]){%s}" : "NULL%s";
-    return arena_printf(arena, "%s_of_box(%s, %d, %s, %s, %s, %s, %s, %s)", a->dtype == DTYPE_U8 ? "flags" : "ids",
-                        emit_name(arena, a->name), axes, arena_printf(arena, list, strides),
-                        arena_printf(arena, list, begin), arena_printf(arena, list, end), emit_last_stride(x, a), from,
-                        to);
-}
-
-const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const struct expr *row,
-                               const struct expr *next, int64_t positions)
-{
-    struct level level[2 * MAX_RANK];
-    const struct expr *one[2 * MAX_RANK], *two[2 * MAX_RANK];
-    const int axes = subscripts_of(x, a, row, level, one);
-    subscripts_of(x, a, next, level, two);
-    const char *made = NULL;
-    for (int k = 0; k < axes; k++) {
-        int64_t step;
-        if (!known_difference(x->m, two[k], one[k], &step)) return NULL;
-        const char *const add = term(x, expr_int(x->m, step), level[k].stride);
-        if (add) made = made ? arena_printf(x->m->arena, "%s + %s", made, add) : add;
-    }
-    if (positions) {
-        const char *const add = term(x, expr_int(x->m, positions), emit_last_stride(x, a));
-        made = made ? arena_printf(x->m->arena, "%s + %s", made, add) : add;
-    }
-    return made ? made : "0";
+    struct axis_of_caller level[2 * MAX_RANK];
+    return a->rank ? level[emit_levels_of(x, a, level) - 1].stride : "1";
 }

@@ -7,7 +7,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 6
+#define ATTNRT_TYPES 7
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +19,8 @@ enum attn_error {
     ATTN_EPARAM = -3,     /* a parameter array that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
     ATTN_ESIZE = -5,      /* a product of sizes overflows */
-    ATTN_EALIGN = -6,     /* the workspace or the storage of parameters is not aligned to 64 bytes */
+    ATTN_EALIGN = -6,     /* the workspace or the storage of parameters is not aligned to 64 bytes, or an array of
+                             'arrays' is not aligned to its elements */
     ATTN_EMEMORY = -7,    /* out of memory (never from a kernel) */
     ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
     ATTN_EFORMAT = -9,    /* a file has the wrong format (never from a kernel) */
@@ -106,7 +107,13 @@ struct attn_param {
     int64_t shape[4]; /* each element is an extent, an enum attn_axis or ATTN_BLOCKS of it */
     size_t offset;    /* offset of the pointer in struct NAME_params */
     int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
+    size_t strides;   /* offset of its strides in struct NAME_strides; ATTN_CONTIGUOUS: it must be contiguous */
 };
+#define ATTN_CONTIGUOUS SIZE_MAX
+/* Strides of an array of `arrays` in struct NAME_strides: for each axis the distance, in elements, between neighbours.
+   It is not negative; 0 repeats the same elements. If the strides of all axes are 0, the array is contiguous.
+   ATTN_BROADCAST is a stride of 0 that does not count as 0 there. */
+#define ATTN_BROADCAST INT64_MIN
 /* The description of a kernel, NAME_kernel. */
 struct attn_kernel {
     const char *name, *version;
@@ -145,9 +152,12 @@ struct attn_kernel {
     enum attn_statistics statistics;
     int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
                  const void *right_out);
+    size_t strides, strides_bytes; /* offset in struct NAME_params of the pointer to struct NAME_strides,
+        and the size of
+                                      the latter; 0: there is none */
 };
 
-#elif ATTNRT_TYPES != 6
+#elif ATTNRT_TYPES != 7
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

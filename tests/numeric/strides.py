@@ -68,7 +68,7 @@ def spec_of(name, more=()):
 
 
 def apart(x, rng):
-    """The same elements in a larger array, whose other elements are hostile."""
+    """Copies the elements into a larger array, whose other elements are hostile."""
     shape = [2 * n + 1 for n in x.shape]
     order = rng.permutation(x.ndim)
     large = np.empty([shape[k] for k in order], x.dtype)
