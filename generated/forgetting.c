@@ -1433,38 +1433,37 @@ TARGET_v4 static void forgetting_terms_dgate_v4(const struct call *call, int64_t
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void forgetting_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
-    } else {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
+        m) * call->log_decay_k_at.head : NULL;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
+    /* gate_at = gate, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[i] = 0;
+    /* result = max(gate_at, -1e+04f) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(result + i, max_v4(load_v4(gate_at + i), splat_v4(-1e+04f)));
     }
-    /* gate_tile = max(gate_tile, -1e+04f) */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(gate_tile + j, max_v4(load_v4(gate_tile + j), splat_v4(-1e+04f)));
+    if (log_decay_k) {
+        /* log_decay_k = result */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
     }
-    /* log_decay_k = gate_tile */
-    for (int64_t j = 0; j < j1 - j0; j++)
-        log_decay_k[(j0 + j)] = gate_tile[j];
 }
 #endif
 
@@ -2776,38 +2775,37 @@ TARGET_v3 static void forgetting_terms_dgate_v3(const struct call *call, int64_t
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void forgetting_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
-    } else {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
+        m) * call->log_decay_k_at.head : NULL;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
+    /* gate_at = gate, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[i] = 0;
+    /* result = max(gate_at, -1e+04f) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(result + i, max_v3(load_v3(gate_at + i), splat_v3(-1e+04f)));
     }
-    /* gate_tile = max(gate_tile, -1e+04f) */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(gate_tile + j, max_v3(load_v3(gate_tile + j), splat_v3(-1e+04f)));
+    if (log_decay_k) {
+        /* log_decay_k = result */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
     }
-    /* log_decay_k = gate_tile */
-    for (int64_t j = 0; j < j1 - j0; j++)
-        log_decay_k[(j0 + j)] = gate_tile[j];
 }
 #endif
 
@@ -4111,38 +4109,37 @@ static void forgetting_terms_dgate_any(const struct call *call, int64_t task, un
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void forgetting_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    if (gate_row == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
-    } else {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
+        m) * call->log_decay_k_at.head : NULL;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
+    /* gate_at = gate, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate[((i0 + i) + n_k - n_q) * gate_row];
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[i] = 0;
+    /* result = max(gate_at, -1e+04f) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(result + i, max_any(load_any(gate_at + i), splat_any(-1e+04f)));
     }
-    /* gate_tile = max(gate_tile, -1e+04f) */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(gate_tile + j, max_any(load_any(gate_tile + j), splat_any(-1e+04f)));
+    if (log_decay_k) {
+        /* log_decay_k = result */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
     }
-    /* log_decay_k = gate_tile */
-    for (int64_t j = 0; j < j1 - j0; j++)
-        log_decay_k[(j0 + j)] = gate_tile[j];
 }
 
 /* ==== which version this machine runs ==== */
@@ -4265,16 +4262,13 @@ static struct version terms_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_terms_v4, .tile = 64, .own = 256, .of_pair = 128,
-            .of_keys = OF_QUERY_HEAD};
+        return (struct version){.rows = forgetting_terms_v4, .tile = 64, .own = 512, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_terms_v3, .tile = 64, .own = 256, .of_pair = 128,
-            .of_keys = OF_QUERY_HEAD};
+        return (struct version){.rows = forgetting_terms_v3, .tile = 64, .own = 512, .of_pair = 128};
 #endif
-    return (struct version){.rows = forgetting_terms_any, .tile = 64, .own = 256, .of_pair = 128,
-        .of_keys = OF_QUERY_HEAD};
+    return (struct version){.rows = forgetting_terms_any, .tile = 64, .own = 512, .of_pair = 128};
 }
 
 /* Returns the bytes of an array with a row for each of n positions and each head. */
@@ -4434,7 +4428,9 @@ static int run(const struct call *call, const struct version *this, int threads,
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    const int error = run(call, &terms, threads, work, bytes);
+    struct call of_keys = *call;
+    of_keys.p.n_q = call->p.n_k; /* one term for each key */
+    const int error = run(&of_keys, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 

@@ -888,45 +888,42 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void kda_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
     const int64_t gate_stride_3 = call->at.gate[3];
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_v4(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
-    } else {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    /* gate_at = gate, at computed subscripts */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
+            gate_stride_3];
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[d * 64 + i] = 0;
     }
-    /* gate_tile = max(gate_tile, -1e+04f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+    /* result = max(gate_at, -1e+04f) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(gate_tile + d * 64 + j, max_v4(load_v4(gate_tile + d * 64 + j), splat_v4(-1e+04f)));
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(result + d * 64 + i, max_v4(load_v4(gate_at + d * 64 + i), splat_v4(-1e+04f)));
             }
         }
     }
-    /* log_decay_k = gate_tile, transposed back */
-    transpose_v4(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+    /* log_decay_k = result, transposed back */
+    transpose_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -1678,45 +1675,42 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void kda_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
     const int64_t gate_stride_3 = call->at.gate[3];
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_v3(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
-    } else {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    /* gate_at = gate, at computed subscripts */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
+            gate_stride_3];
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[d * 64 + i] = 0;
     }
-    /* gate_tile = max(gate_tile, -1e+04f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+    /* result = max(gate_at, -1e+04f) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(gate_tile + d * 64 + j, max_v3(load_v3(gate_tile + d * 64 + j), splat_v3(-1e+04f)));
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(result + d * 64 + i, max_v3(load_v3(gate_at + d * 64 + i), splat_v3(-1e+04f)));
             }
         }
     }
-    /* log_decay_k = gate_tile, transposed back */
-    transpose_v3(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+    /* log_decay_k = result, transposed back */
+    transpose_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -2458,45 +2452,42 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     }
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void kda_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
     const int64_t gate_row = call->gate_at.row;
     const int64_t gate_stride_3 = call->at.gate[3];
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    if (gate_stride_3 == 1) {
-        /* gate_tile = gate, with zeros beyond the last row */
-        transpose_any(gate + j0 * gate_row, gate_row, j1 - j0, 64, gate_tile, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
-    } else {
-        /* gate_tile = gate, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate[(j0 + j) * gate_row + d * gate_stride_3] : 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    /* gate_at = gate, at computed subscripts */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate[((i0 + i) + n_k - n_q) * gate_row + d *
+            gate_stride_3];
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[d * 64 + i] = 0;
     }
-    /* gate_tile = max(gate_tile, -1e+04f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+    /* result = max(gate_at, -1e+04f) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(gate_tile + d * 64 + j, max_any(load_any(gate_tile + d * 64 + j), splat_any(-1e+04f)));
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(result + d * 64 + i, max_any(load_any(gate_at + d * 64 + i), splat_any(-1e+04f)));
             }
         }
     }
-    /* log_decay_k = gate_tile, transposed back */
-    transpose_any(gate_tile, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+    /* log_decay_k = result, transposed back */
+    transpose_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 
 /* ==== which version this machine runs ==== */
@@ -2621,15 +2612,13 @@ static struct version terms_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = kda_terms_v4, .tile = 64, .own = 16384, .of_pair = 128,
-            .of_keys = OF_QUERY_HEAD};
+        return (struct version){.rows = kda_terms_v4, .tile = 64, .own = 32768, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = kda_terms_v3, .tile = 64, .own = 16384, .of_pair = 128,
-            .of_keys = OF_QUERY_HEAD};
+        return (struct version){.rows = kda_terms_v3, .tile = 64, .own = 32768, .of_pair = 128};
 #endif
-    return (struct version){.rows = kda_terms_any, .tile = 64, .own = 16384, .of_pair = 128, .of_keys = OF_QUERY_HEAD};
+    return (struct version){.rows = kda_terms_any, .tile = 64, .own = 32768, .of_pair = 128};
 }
 
 /* Returns the bytes of an array with a row for each of n positions and each head. */
@@ -2778,7 +2767,9 @@ static int run(const struct call *call, const struct version *this, int threads,
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    const int error = run(call, &terms, threads, work, bytes);
+    struct call of_keys = *call;
+    of_keys.p.n_q = call->p.n_k; /* one term for each key */
+    const int error = run(&of_keys, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 

@@ -945,40 +945,39 @@ TARGET_v4 static void mamba2_linear_v4(const struct call *call, int64_t task, st
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void mamba2_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
     const int64_t step_row = call->step_at.row;
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const step_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    if (step_row == 1) {
-        /* step_tile = step, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
-    } else {
-        /* step_tile = step, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            step_tile[j] = j < j1 - j0 ? step[(j0 + j) * step_row] : 0;
-    }
-    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
+        m) * call->log_decay_k_at.head : NULL;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
+    /* step_at = step, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q) * step_row];
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) step_at[i] = 0;
+    /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(step_tile + j, max_v4(t_0 * load_v4(step_tile + j), splat_v4(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(result + i, max_v4(t_0 * load_v4(step_at + i), splat_v4(-1e+04f)));
     }
-    /* log_decay_k = step_tile */
-    for (int64_t j = 0; j < j1 - j0; j++)
-        log_decay_k[(j0 + j)] = step_tile[j];
+    if (log_decay_k) {
+        /* log_decay_k = result */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
+    }
 }
 #endif
 
@@ -1740,40 +1739,39 @@ TARGET_v3 static void mamba2_linear_v3(const struct call *call, int64_t task, st
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void mamba2_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
     const int64_t step_row = call->step_at.row;
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const step_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    if (step_row == 1) {
-        /* step_tile = step, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
-    } else {
-        /* step_tile = step, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            step_tile[j] = j < j1 - j0 ? step[(j0 + j) * step_row] : 0;
-    }
-    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
+        m) * call->log_decay_k_at.head : NULL;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
+    /* step_at = step, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q) * step_row];
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) step_at[i] = 0;
+    /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(step_tile + j, max_v3(t_0 * load_v3(step_tile + j), splat_v3(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(result + i, max_v3(t_0 * load_v3(step_at + i), splat_v3(-1e+04f)));
     }
-    /* log_decay_k = step_tile */
-    for (int64_t j = 0; j < j1 - j0; j++)
-        log_decay_k[(j0 + j)] = step_tile[j];
+    if (log_decay_k) {
+        /* log_decay_k = result */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
+    }
 }
 #endif
 
@@ -2524,40 +2522,39 @@ static void mamba2_linear_any(const struct call *call, int64_t task, struct part
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void mamba2_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const float *const step = call->step + b * call->step_at.batch + (g * members + m) * call->step_at.head;
     const int64_t step_row = call->step_at.row;
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const step_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    if (step_row == 1) {
-        /* step_tile = step, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            step_tile[j] = j < j1 - j0 ? step[(j0 + j)] : 0;
-    } else {
-        /* step_tile = step, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            step_tile[j] = j < j1 - j0 ? step[(j0 + j) * step_row] : 0;
-    }
-    /* step_tile = max((exp(rate) * -1.0f) * step_tile, -1e+04f) */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
+        m) * call->log_decay_k_at.head : NULL;
+    const int64_t log_decay_k_row = call->log_decay_k_at.row;
+    float *const step_at = (float *)(void *)(work + 256); /* [i: 64] */
+    /* step_at = step, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) step_at[i] = step[((i0 + i) + n_k - n_q) * step_row];
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) step_at[i] = 0;
+    /* result = max((exp(rate) * -1.0f) * step_at, -1e+04f) */
     const float t_0 = expf(rate[0]) * (-1.0f);
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(step_tile + j, max_any(t_0 * load_any(step_tile + j), splat_any(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(result + i, max_any(t_0 * load_any(step_at + i), splat_any(-1e+04f)));
     }
-    /* log_decay_k = step_tile */
-    for (int64_t j = 0; j < j1 - j0; j++)
-        log_decay_k[(j0 + j)] = step_tile[j];
+    if (log_decay_k) {
+        /* log_decay_k = result */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
+    }
 }
 
 /* ==== which version this machine runs ==== */
@@ -2717,15 +2714,13 @@ static struct version terms_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = mamba2_terms_v4, .tile = 64, .own = 256, .of_pair = 128,
-            .of_keys = OF_QUERY_HEAD};
+        return (struct version){.rows = mamba2_terms_v4, .tile = 64, .own = 512, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = mamba2_terms_v3, .tile = 64, .own = 256, .of_pair = 128,
-            .of_keys = OF_QUERY_HEAD};
+        return (struct version){.rows = mamba2_terms_v3, .tile = 64, .own = 512, .of_pair = 128};
 #endif
-    return (struct version){.rows = mamba2_terms_any, .tile = 64, .own = 256, .of_pair = 128, .of_keys = OF_QUERY_HEAD};
+    return (struct version){.rows = mamba2_terms_any, .tile = 64, .own = 512, .of_pair = 128};
 }
 
 /* Returns the bytes of an array with a row for each of n positions and each head. */
@@ -2895,7 +2890,9 @@ static int run(const struct call *call, const struct version *this, int threads,
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    const int error = run(call, &terms, threads, work, bytes);
+    struct call of_keys = *call;
+    of_keys.p.n_q = call->p.n_k; /* one term for each key */
+    const int error = run(&of_keys, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 

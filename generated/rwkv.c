@@ -970,33 +970,33 @@ TARGET_v4 static void rwkv_linear_v4(const struct call *call, int64_t task, stru
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const int64_t rate_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
         for (int64_t d = 0; d < 64; d++) {
             const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
-            store_v4(result + d * 64 + j, splat_v4((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+            store_v4(result + d * 64 + i, splat_v4((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_v4(result, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+    transpose_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -1786,33 +1786,33 @@ TARGET_v3 static void rwkv_linear_v3(const struct call *call, int64_t task, stru
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const int64_t rate_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
         for (int64_t d = 0; d < 64; d++) {
             const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
-            store_v3(result + d * 64 + j, splat_v3((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+            store_v3(result + d * 64 + i, splat_v3((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_v3(result, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+    transpose_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -2592,33 +2592,33 @@ static void rwkv_linear_any(const struct call *call, int64_t task, struct part *
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const int64_t rate_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
         for (int64_t d = 0; d < 64; d++) {
             const float t_0 = expf(rate[d * rate_stride_1]) * (-1.0f);
             const float t_1 = -1e+04f;
-            store_any(result + d * 64 + j, splat_any((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+            store_any(result + d * 64 + i, splat_any((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_any(result, 64, 64, j1 - j0, log_decay_k + j0 * log_decay_k_row, log_decay_k_row);
+    transpose_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 
 /* ==== which version this machine runs ==== */
@@ -2773,15 +2773,13 @@ static struct version terms_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = rwkv_terms_v4, .tile = 64, .own = 16384, .of_pair = 128,
-            .of_keys = OF_QUERY_HEAD};
+        return (struct version){.rows = rwkv_terms_v4, .tile = 64, .own = 16384, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = rwkv_terms_v3, .tile = 64, .own = 16384, .of_pair = 128,
-            .of_keys = OF_QUERY_HEAD};
+        return (struct version){.rows = rwkv_terms_v3, .tile = 64, .own = 16384, .of_pair = 128};
 #endif
-    return (struct version){.rows = rwkv_terms_any, .tile = 64, .own = 16384, .of_pair = 128, .of_keys = OF_QUERY_HEAD};
+    return (struct version){.rows = rwkv_terms_any, .tile = 64, .own = 16384, .of_pair = 128};
 }
 
 /* Returns the bytes of an array with a row for each of n positions and each head. */
@@ -2951,7 +2949,9 @@ static int run(const struct call *call, const struct version *this, int threads,
 static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    const int error = run(call, &terms, threads, work, bytes);
+    struct call of_keys = *call;
+    of_keys.p.n_q = call->p.n_k; /* one term for each key */
+    const int error = run(&of_keys, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
 

@@ -49,7 +49,7 @@ CASES = {   # base, element, shapes and types
     'decay_of_channels': (LINEAR, '-fabs(a[h][d])', {'a': ['H', 'D']}),
 }
 NO_GRADIENTS = ('key_of_query',)   # attnc refuses the gradient
-DECODED = ('table', 'key', 'carried', 'mask_of_lengths', 'heads')
+DECODED = ('table', 'key', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels')
 B, H, G, D = 2, 4, 2, 8
 
 
