@@ -2680,15 +2680,23 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         }
 }
 
+/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
+static size_t call_bytes(const struct attn_problem *p)
+{
+    size_t bytes = 0;
+    bytes = bytes_plus(bytes, prefix_bytes(p));
+    return bytes;
+}
+
 size_t kda_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t prefix = prefix_bytes(problem);
+    const size_t shared = call_bytes(problem);
     const struct version terms = terms_version();
     size_t bytes = bytes_a_thread(&terms);
     const struct version this = version(problem->n_k);
     if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
-    return bytes_fit(prefix) ? prefix + bytes * threads_served(problem) : 0;
+    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
 }
 
 /* Returns whether this machine can run the version. */
@@ -2790,14 +2798,14 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > shared ? all - shared : 1;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
     const struct version terms = terms_version();
-    const size_t all = problem->workspace_bytes, prefix = prefix_bytes(&call.p), bytes = bytes_a_thread(&this),
-        given = !all ? 0 : all > prefix ? all - prefix : 1;
     if (!runs(&terms)) return ATTN_EMACHINE;
-    if (!bytes_fit(prefix)) return ATTN_ESIZE;
     size_t max_bytes = bytes_a_thread(&terms);
     if (bytes > max_bytes) max_bytes = bytes;
-    unsigned char *const work = (unsigned char *)workspace + prefix;
+    unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     set_prefix_sums(&call, (unsigned char *)workspace);

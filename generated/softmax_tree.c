@@ -63,6 +63,15 @@ extern int softmax_tree_is_gnu_c;
 #pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
 #endif
 
+/* The table of the tiles of a mask. SOME: some flags of the tile are true; SOME_NOT: some are false. */
+enum { TILE_ROWS = 16, TILE_COLUMNS = 64, SOME = 1, SOME_NOT = 2, MASK_AXES = 2 };
+struct mask_tiles {
+    const uint8_t *flag; /* [masks, rows, columns]; masks have up to MASK_AXES axes, of these sizes and strides */
+    uint8_t *tile;       /* [strips, tiles of a strip]; a strip is TILE_ROWS rows of a mask, or its last rows */
+    int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
+    int64_t size[MASK_AXES], stride[MASK_AXES], row, column; /* row, column: strides */
+};
+
 struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct softmax_tree_params *params;
@@ -71,6 +80,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *v;
     float *out;
     struct softmax_tree_strides at; /* of all arrays, with contiguous ones filled in */
+    struct mask_tiles mask_tiles[1]; /* of tree */
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -78,6 +88,19 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
+/* Sizes in bytes. If the result would overflow or a size is negative, bytes_times and bytes_plus return SIZE_MAX. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 
 /* The minimum and maximum of truth values, as integers. */
 struct ids {
@@ -114,6 +137,40 @@ INLINE struct ids flags_of_rows(const uint8_t *flag, int64_t n, int64_t first, i
 INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
 {
     return flags_of_rows(flag, 0, 0, 1, from, to);
+}
+/* Does the same by a table. Tiles that are partly in the range count as a whole, so `min` may be smaller and `max`
+   larger. The rows are numbered through all masks. */
+INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int64_t end, int64_t from, int64_t to)
+{
+    const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / TILE_COLUMNS,
+        right = (to + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    unsigned seen = end - before > t->rows ? SOME | SOME_NOT : 0; /* rows of several masks */
+    for (int64_t strip = (first - before) / TILE_ROWS; strip * TILE_ROWS < min(end - before, t->rows); strip++) {
+        const uint8_t *const tile = t->tile + (mask * t->strips_of_mask + strip) * t->tiles_of_strip;
+        for (int64_t x = left; x < right; x++) seen |= tile[x];
+    }
+    return (struct ids){!(seen & SOME_NOT), seen & SOME};
+}
+
+/* Consecutive columns of a mask. */
+struct run {
+    int64_t from, to;
+};
+/* Sets *run to the next columns before `end`, at most `most`, that are in tiles with a true flag in these rows. Returns
+   whether there are any. */
+INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, int64_t end_row, int64_t most,
+    int64_t end)
+{
+    run->from = run->to;
+    run->to = min(run->from + most, end);
+    for (int64_t x = run->from; x < run->to; x = x / TILE_COLUMNS * TILE_COLUMNS + TILE_COLUMNS) {
+        if (flags_of_tiles(t, first, end_row, x, x + 1).max) continue;
+        if (x > run->from)
+            run->to = x;
+        else
+            run->to = min((run->from = (x / TILE_COLUMNS + 1) * TILE_COLUMNS) + most, end);
+    }
+    return run->from < run->to;
 }
 /* Returns the flag at position x of n, or the one at the nearest end. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
@@ -297,6 +354,40 @@ TARGET_v4 INLINE mask_v4 flags_of_lanes_v4(const uint8_t *flag, int64_t step, in
     else
         for (int lane = 0; lane < count; lane++) lanes[lane] = (int8_t)flag[lane * step];
     return __builtin_convertvector(lanes != 0, mask_v4);
+}
+
+/* Copies n flags of each of 16 rows: to[x * 16 + lane] is flag[lane * step + x * column]. Lanes from `count` on
+   are 0. */
+TARGET_v4 INLINE void turn_flags_v4(uint8_t *to, const uint8_t *flag, int64_t step, int64_t column, int64_t count,
+    int64_t n)
+{
+    enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; 16 is a multiple */
+    const int64_t turned = count < 16 || column != 1 ? 0 : n / SIDE * SIDE;
+    for (int64_t x = 0; x < turned; x += SIDE)
+        for (int lane = 0; lane < 16; lane += SIDE) {
+            uint64_t word[SIDE];
+            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* the flags of the next tile */
+                __builtin_prefetch(flag + (lane + k) * step + min(x + n, step));
+            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(&word[k], flag + (lane + k) * step + x, SIDE);
+            UNROLL for (int k = 0; k < SIDE; k++) { /* exchanges blocks of 1, 2 and 4 bytes across the diagonal */
+                const uint64_t change = k & 1 ? 0 : (word[k] >> 8 ^ word[k | 1]) & UINT64_C(0x00ff00ff00ff00ff);
+                word[k | 1] ^= change;
+                word[k] ^= change << 8;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) {
+                const uint64_t change = k & 2 ? 0 : (word[k] >> 16 ^ word[k | 2]) & UINT64_C(0x0000ffff0000ffff);
+                word[k | 2] ^= change;
+                word[k] ^= change << 16;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) {
+                const uint64_t change = k & 4 ? 0 : (word[k] >> 32 ^ word[k | 4]) & UINT64_C(0x00000000ffffffff);
+                word[k | 4] ^= change;
+                word[k] ^= change << 32;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(to + (x + k) * 16 + lane, &word[k], SIDE);
+        }
+    for (int64_t x = turned; x < n; x++)
+        for (int lane = 0; lane < 16; lane++) to[x * 16 + lane] = lane < count ? flag[lane * step + x * column] : 0;
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -592,10 +683,10 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const struct ids ids_0 = flags_of_box(tree, 2, (const int64_t[]){tree_stride_0, tree_stride_1},
-            (const int64_t[]){b, i0}, (const int64_t[]){b, i1 - 1}, tree_stride_2, j0, j1); /* of the tile of j */
+    for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
+        const int64_t j0 = j.from, j1 = j.to;
+        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), j0, j1);
+            /* of the tile of j */
         if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -606,9 +697,11 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
         if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
+                uint8_t flags_0[128 * 16];
+                turn_flags_v4(flags_0, tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + j0 * tree_stride_2,
+                    tree_stride_1, tree_stride_2, n_q - (i0 + i), j1 - j0);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(flags_of_lanes_v4(tree + b * tree_stride_0 + (i0 + i) *
-                        tree_stride_1 + (j0 + j) * tree_stride_2, tree_stride_1, n_q - (i0 + i)),
+                    store_v4(score + j * 64 + i, pick_v4(flags_of_lanes_v4(flags_0 + j * 16, 1, 16),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -631,21 +724,21 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_0 = load_v4(old_max + i);
-            const vec_v4 old_max_new1 = exp2_v4(old_max_0 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new1);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new1);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new1);
+            const vec_v4 old_max_1 = load_v4(old_max + i);
+            const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new2);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new2);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new2);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_3 = load_v4(row_max + i);
+            const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new4 = exp2_v4(score_2 - row_max_3);
-                store_v4(score + j * 64 + i, score_new4);
-                row_sum_in += score_new4;
+                const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
+                store_v4(score + j * 64 + i, score_new5);
+                row_sum_in += score_new5;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -667,10 +760,10 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_5 = load_v4(row_sum + i);
-        const mask_v4 t_6 = row_sum_5 == 0.0f;
+        const vec_v4 row_sum_6 = load_v4(row_sum + i);
+        const mask_v4 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_5));
+            store_v4(sum + e * 64 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
@@ -779,6 +872,40 @@ TARGET_v3 INLINE mask_v3 flags_of_lanes_v3(const uint8_t *flag, int64_t step, in
     else
         for (int lane = 0; lane < count; lane++) lanes[lane] = (int8_t)flag[lane * step];
     return __builtin_convertvector(lanes != 0, mask_v3);
+}
+
+/* Copies n flags of each of 8 rows: to[x * 8 + lane] is flag[lane * step + x * column]. Lanes from `count` on
+   are 0. */
+TARGET_v3 INLINE void turn_flags_v3(uint8_t *to, const uint8_t *flag, int64_t step, int64_t column, int64_t count,
+    int64_t n)
+{
+    enum { SIDE = 8, LINE = 64 }; /* SIDE: the bytes of a word; 8 is a multiple */
+    const int64_t turned = count < 8 || column != 1 ? 0 : n / SIDE * SIDE;
+    for (int64_t x = 0; x < turned; x += SIDE)
+        for (int lane = 0; lane < 8; lane += SIDE) {
+            uint64_t word[SIDE];
+            for (int k = 0; k < SIDE && x % LINE == 0; k++) /* the flags of the next tile */
+                __builtin_prefetch(flag + (lane + k) * step + min(x + n, step));
+            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(&word[k], flag + (lane + k) * step + x, SIDE);
+            UNROLL for (int k = 0; k < SIDE; k++) { /* exchanges blocks of 1, 2 and 4 bytes across the diagonal */
+                const uint64_t change = k & 1 ? 0 : (word[k] >> 8 ^ word[k | 1]) & UINT64_C(0x00ff00ff00ff00ff);
+                word[k | 1] ^= change;
+                word[k] ^= change << 8;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) {
+                const uint64_t change = k & 2 ? 0 : (word[k] >> 16 ^ word[k | 2]) & UINT64_C(0x0000ffff0000ffff);
+                word[k | 2] ^= change;
+                word[k] ^= change << 16;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) {
+                const uint64_t change = k & 4 ? 0 : (word[k] >> 32 ^ word[k | 4]) & UINT64_C(0x00000000ffffffff);
+                word[k | 4] ^= change;
+                word[k] ^= change << 32;
+            }
+            UNROLL for (int k = 0; k < SIDE; k++) __builtin_memcpy(to + (x + k) * 8 + lane, &word[k], SIDE);
+        }
+    for (int64_t x = turned; x < n; x++)
+        for (int lane = 0; lane < 8; lane++) to[x * 8 + lane] = lane < count ? flag[lane * step + x * column] : 0;
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -1074,10 +1201,10 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const struct ids ids_0 = flags_of_box(tree, 2, (const int64_t[]){tree_stride_0, tree_stride_1},
-            (const int64_t[]){b, i0}, (const int64_t[]){b, i1 - 1}, tree_stride_2, j0, j1); /* of the tile of j */
+    for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
+        const int64_t j0 = j.from, j1 = j.to;
+        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), j0, j1);
+            /* of the tile of j */
         if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -1088,9 +1215,11 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
         if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
+                uint8_t flags_0[128 * 8];
+                turn_flags_v3(flags_0, tree + b * tree_stride_0 + (i0 + i) * tree_stride_1 + j0 * tree_stride_2,
+                    tree_stride_1, tree_stride_2, n_q - (i0 + i), j1 - j0);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(flags_of_lanes_v3(tree + b * tree_stride_0 + (i0 + i) *
-                        tree_stride_1 + (j0 + j) * tree_stride_2, tree_stride_1, n_q - (i0 + i)),
+                    store_v3(score + j * 64 + i, pick_v3(flags_of_lanes_v3(flags_0 + j * 8, 1, 8),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -1117,21 +1246,21 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_0 = load_v3(old_max + i);
-            const vec_v3 old_max_new1 = exp2_v3(old_max_0 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new1);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new1);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new1);
+            const vec_v3 old_max_1 = load_v3(old_max + i);
+            const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new2);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new2);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new2);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_3 = load_v3(row_max + i);
+            const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new4 = exp2_v3(score_2 - row_max_3);
-                store_v3(score + j * 64 + i, score_new4);
-                row_sum_in += score_new4;
+                const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
+                store_v3(score + j * 64 + i, score_new5);
+                row_sum_in += score_new5;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -1153,10 +1282,10 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_5 = load_v3(row_sum + i);
-        const mask_v3 t_6 = row_sum_5 == 0.0f;
+        const vec_v3 row_sum_6 = load_v3(row_sum + i);
+        const mask_v3 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_5));
+            store_v3(sum + e * 64 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
@@ -1550,10 +1679,10 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const struct ids ids_0 = flags_of_box(tree, 2, (const int64_t[]){tree_stride_0, tree_stride_1},
-            (const int64_t[]){b, i0}, (const int64_t[]){b, i1 - 1}, tree_stride_2, j0, j1); /* of the tile of j */
+    for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
+        const int64_t j0 = j.from, j1 = j.to;
+        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), j0, j1);
+            /* of the tile of j */
         if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
@@ -1747,11 +1876,58 @@ static int set_strides(struct call *call)
     return error;
 }
 
+/* ==== tables of the tiles of masks ==== */
+/* Sets a table of masks with `axes` axes before rows and columns, and returns its bytes. `size` and `stride` have all
+   axes. */
+static size_t set_table(struct mask_tiles *t, const uint8_t *flag, int axes, const int64_t *size, const int64_t *stride,
+    unsigned char *tile)
+{
+    const int64_t rows = size[axes], columns = size[axes + 1];
+    size_t masks = 1;
+    *t = (struct mask_tiles){flag, tile, rows, columns, rows / TILE_ROWS + (rows % TILE_ROWS > 0),
+        columns / TILE_COLUMNS + (columns % TILE_COLUMNS > 0), 0, {1, 1}, {0}, stride[axes], stride[axes + 1]};
+    for (int k = 0; k < axes; k++) {
+        masks = bytes_times(masks, size[k]);
+        t->size[k + MASK_AXES - axes] = size[k];
+        t->stride[k + MASK_AXES - axes] = stride[k];
+    }
+    const size_t strips = bytes_times(masks, t->strips_of_mask);
+    t->strips = bytes_fit(strips) ? (int64_t)strips : 0;
+    return whole_lines(bytes_times(strips, t->tiles_of_strip));
+}
+
+/* Sets the tables of a call, which begin at `at`, and returns their bytes. */
+static size_t set_tiles(struct call *call, unsigned char *at)
+{
+    const struct attn_problem *const p = &call->p;
+    size_t bytes = 0;
+    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[0], call->params ? call->params->tree : NULL, 1,
+        (const int64_t[]){p->batch, p->n_q, p->n_k}, call->at.tree, at ? at + bytes : NULL));
+    return bytes;
+}
+
+static size_t tiles_bytes(const struct attn_problem *problem)
+{
+    struct call none = {.p = *problem};
+    return set_tiles(&none, NULL);
+}
+
+/* Returns the bytes of the workspace of all threads that a call fills before it runs. */
+static size_t call_bytes(const struct attn_problem *p)
+{
+    size_t bytes = 0;
+    bytes = bytes_plus(bytes, tiles_bytes(p));
+    return bytes;
+}
+
 size_t softmax_tree_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
+    const size_t shared = call_bytes(problem);
+    size_t bytes = 0;
     const struct version this = version(problem->n_k);
-    return bytes_a_thread(&this) * threads_served(problem);
+    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
+    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
 }
 
 /* Returns whether this machine can run the version. */
@@ -1825,6 +2001,45 @@ static int run(const struct call *call, const struct version *this, int threads,
     return 0;
 }
 
+/* Fills strips of the tables until none is left. */
+static void work_on_tiles(void *work)
+{
+    struct work *const w = (struct work *)work;
+    for (int64_t task; (task = take_task(w)) < w->tasks;) {
+        const struct mask_tiles *t = w->call->mask_tiles;
+        int64_t strip = task;
+        for (; strip >= t->strips; t++) strip -= t->strips;
+        const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * TILE_ROWS,
+            rows = min(t->rows - first, TILE_ROWS);
+        const uint8_t *const flag = t->flag + mask / t->size[1] * t->stride[0] + mask % t->size[1] * t->stride[1] +
+            first * t->row;
+        const int64_t none = 0, last = rows - 1;
+        for (int64_t x = 0; x < t->tiles_of_strip; x++) {
+            enum { AHEAD = 4 * TILE_COLUMNS };
+            const int64_t from = x * TILE_COLUMNS, to = min(from + TILE_COLUMNS, t->columns);
+            for (int64_t row = 0; row < rows; row++)
+                __builtin_prefetch(flag + row * t->row + min(from + AHEAD, t->columns) * t->column);
+            const struct ids all = flags_of_box(flag, 1, &t->row, &none, &last, t->column, from, to);
+            t->tile[strip * t->tiles_of_strip + x] = (uint8_t)((all.max ? SOME : 0) | (all.min ? 0 : SOME_NOT));
+        }
+    }
+}
+
+/* Makes the tables of a call, on at most `threads` threads. */
+static void make_tiles(const struct call *call, int threads)
+{
+    const double of_thread = 1 << 18; /* reading fewer bytes takes less time than waking a thread */
+    struct work work = {.call = call};
+    double bytes = 0;
+    for (int k = 0; k < 1; k++) {
+        work.tasks += call->mask_tiles[k].strips;
+        bytes += (double)(call->mask_tiles[k].strips * TILE_ROWS) * (double)call->mask_tiles[k].columns;
+    }
+    const double useful = 1 + bytes / of_thread;
+    work.threads = useful < threads ? (int)useful : threads;
+    in_threads(&work, work_on_tiles);
+}
+
 int softmax_tree_forward(const struct attn_problem *problem, const struct softmax_tree_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
@@ -1841,11 +2056,17 @@ int softmax_tree_forward(const struct attn_problem *problem, const struct softma
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k);
     if (!runs(&this)) return ATTN_EMACHINE;
-    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = bytes;
+    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > shared ? all - shared : 1;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    size_t max_bytes = 0;
+    if (bytes > max_bytes) max_bytes = bytes;
+    unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+    set_tiles(&call, work - tiles_bytes(&call.p));
+    make_tiles(&call, threads);
+    return run(&call, &this, threads, work, bytes);
 }
 
 static const struct attn_param param[] = {
