@@ -390,7 +390,7 @@ def python(place, file, title):
 
 takes(python, README, 'Python in three lines', '', 'python')
 takes(python, PYTHON, 'NumPy', 'python', 'python')
-for title in 'PyTorch', 'FlexAttention', 'Models that exist', 'transformers', 'JAX', 'Sequences that grow', 'Results for parts of the keys':
+for title in 'PyTorch', 'scaled_dot_product_attention', 'FlexAttention', 'Models that exist', 'transformers', 'JAX', 'Sequences that grow', 'Results for parts of the keys':
     takes(python, PYTHON, title, 'python')
 run_by('include_rules', CONTRIBUTING, 'Folders', '')
 run_by('python', PYTHON, 'attnc for Python', '')

@@ -156,7 +156,7 @@ def main():
     os.makedirs(BUILD, exist_ok=True)
     for name, packages, files, more in (
             ('numpy', (), ('numpy',), (numpy_is_all_it_needs, it_is_for_every_python)),
-            ('frameworks', FRAMEWORKS, ('torch', 'replace', 'flex', 'transformers', 'jax', 'readme', 'train'), (types_are_strict, types_refuse_what_is_wrong))):
+            ('frameworks', FRAMEWORKS, ('torch', 'replace', 'flex', 'sdpa', 'transformers', 'jax', 'readme', 'train'), (types_are_strict, types_refuse_what_is_wrong))):
         try:
             python, settings = environment(name, *packages)
         except (Impossible, Skip) as why:

@@ -14,7 +14,7 @@ from ._call import _INTEGERS, Saved, _has_tangent, _is_number, key_of_tensors
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
-__all__ = ["Attention", "MultiheadAttention", "Replacement", "Untranslatable", "flex_attention", "replace"]
+__all__ = ["Attention", "MultiheadAttention", "Replacement", "Untranslatable", "flex_attention", "replace", "use"]
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
            "i32": torch.int32, "u8": torch.bool}
@@ -476,4 +476,8 @@ def __getattr__(name: str) -> Any:
         from . import flex
 
         return getattr(flex, name)
+    if name == "use":
+        from . import _sdpa
+
+        return _sdpa.use
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
