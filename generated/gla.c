@@ -25,14 +25,14 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
-   Linear from 48 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
+   Linear from 32 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
+     generic    linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -560,25 +560,25 @@ TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -586,20 +586,20 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
-    dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+    dot_ahead_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0);
 }
 TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -772,35 +772,35 @@ TARGET_v4 APART void gla_keys_v4(const struct call *call, int64_t task, const st
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            32);
+            16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v4(key_features + f * 32 + j, load_v4(k_tile + f * 32 + j) *
-                    exp2_v4((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_v4(key_features + f * 16 + j, load_v4(k_tile + f * 16 + j) *
+                    exp2_v4((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -835,10 +835,10 @@ TARGET_v4 APART void gla_fold_v4(const struct call *call, int64_t task, const st
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 t_0 = (load_v4(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_v4 t_0 = (load_v4(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_v4 t_1 = pow_v4(splat_v4(2.7182818f), t_0);
             const mask_v4 t_2 = t_1 < 0.5f;
@@ -904,63 +904,59 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            32);
+            16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_de ... */
         const int t_7 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v4(query + f * 32 + i, (load_v4(q_tile + f * 32 + i) * 0.125f) * (t_7 ? splat_v4(1.0f) :
-                    exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                store_v4(query + f * 16 + i, (load_v4(q_tile + f * 16 + i) * 0.125f) * (t_7 ? splat_v4(1.0f) :
+                    exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 16 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        dot3_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        dot3_v4(state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+                store_v4(sum + e * 16 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(weight + j * 32 + i, splat_v4(0.0f));
-                    }
+                    store_v4(weight + j * 16 + i, splat_v4(0.0f));
                 }
             }
             /* weight += ((q_tile * 0.125f) * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
@@ -969,54 +965,52 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v4 weight_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        weight_in += ((load_v4(q_tile + d * 32 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) *
-                            exp2_v4(((load_v4(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                            d])) + (load_v4(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                        weight_in += ((load_v4(q_tile + d * 16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) *
+                            exp2_v4(((load_v4(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
+                            d])) + (load_v4(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
                             log_decay_k_low_row + d]))) * 1.442695f);
                     }
-                    store_v4(weight + j * 32 + i, load_v4(weight + j * 32 + i) + weight_in);
+                    store_v4(weight + j * 16 + i, load_v4(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                 const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_9) &
-                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight + j * 32 + i),
+                        store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_9) &
+                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight + j * 16 + i),
                             splat_v4(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot4_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[2] = {0};
+                    mask_v4 in_region[1] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 32) <= (j0 + j);
+                    const int t_11 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_10)) &
                             (-(int64_t)t_11), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
+                    add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot5_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                }
+                store_v4(sum + e * 16 + i, load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i));
             }
         }
         /* out = sum, transposed back */
-        transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -1024,7 +1018,7 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
 TARGET_v4 static void gla_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_begin_v4(call, task, part, iteration);
     synchronise(part);
@@ -1669,35 +1663,35 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_keys_v4(const struct call *call,
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            32);
+            16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v4(key_features + f * 32 + j, load_v4(k_tile + f * 32 + j) *
-                    exp2_v4((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_v4(key_features + f * 16 + j, load_v4(k_tile + f * 16 + j) *
+                    exp2_v4((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -1733,10 +1727,10 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_fold_v4(const struct call *call,
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 t_0 = (load_v4(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_v4 t_0 = (load_v4(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_v4 t_1 = pow_v4(splat_v4(2.7182818f), t_0);
             const mask_v4 t_2 = t_1 < 0.5f;
@@ -1805,102 +1799,100 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, i: 32] */
-    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 20480); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 290816); /* [d: 64, i: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 299008); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 569344); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 64, i: 16] */
+    float *const query = (float *)(void *)(part->work + 5120); /* [f: 64, i: 16] */
+    float *const weight = (float *)(void *)(part->work + 9216); /* [d: 64, j: 16, i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 74752); /* [d: 64, i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 78848); /* [d: 64, i: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 82944); /* [d: 64, j: 16, i: 16] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 148480); /* [d: 64, i: 16] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 152576); /* [d: 64, i: 16] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(part->work + 577536); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
-    float *const q_tile = (float *)(void *)(part->work + 602112); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const dout_tile = (float *)(void *)(part->work + 156672); /* [e: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 160768); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 164864); /* [d: 64, i: 16] */
+    float *const q_tile = (float *)(void *)(part->work + 168960); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+        transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+            for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            32);
+            16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-        dot7_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+        dot7_v4(state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
         /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_deca ... */
         const int t_8 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 sum_from_state_7 = load_v4(sum_from_state + f * 32 + i);
-                const vec_v4 t_9 = exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk *
-                    32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                const vec_v4 sum_from_state_7 = load_v4(sum_from_state + f * 16 + i);
+                const vec_v4 t_9 = exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk *
+                    16) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 16 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f);
-                store_v4(query + f * 32 + i, sum_from_state_7 * ((t_8 ? splat_v4(1.0f) : t_9) * 0.125f));
-                store_v4(sum_from_state + f * 32 + i, sum_from_state_7 * ((load_v4(q_tile + f * 32 + i) * (t_8 ?
+                store_v4(query + f * 16 + i, sum_from_state_7 * ((t_8 ? splat_v4(1.0f) : t_9) * 0.125f));
+                store_v4(sum_from_state + f * 16 + i, sum_from_state_7 * ((load_v4(q_tile + f * 16 + i) * (t_8 ?
                     splat_v4(0.0f) : t_9)) * 0.125f));
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(row_sum + d * 32 + i, splat_v4(0.0f));
-                    store_v4(row_sum_compensation + d * 32 + i, splat_v4(0.0f));
-                    store_v4(row_sum_2 + d * 32 + i, splat_v4(0.0f));
-                    store_v4(row_sum_2_compensation + d * 32 + i, splat_v4(0.0f));
-                }
+                store_v4(row_sum + d * 16 + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + d * 16 + i, splat_v4(0.0f));
+                store_v4(row_sum_2 + d * 16 + i, splat_v4(0.0f));
+                store_v4(row_sum_2_compensation + d * 16 + i, splat_v4(0.0f));
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
-            dot8_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+            dot8_v4(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
             if (dq) {
                 /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
                    log_decay_k_low)) * 1.442695f)) * 0.125f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + d * 1024 + j * 32 + i, load_v4(score + j * 32 + i) * (((k[(j0 + j) * k_row
-                                + d]) * exp2_v4(((load_v4(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) *
-                                log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 32 + i) -
+                            store_v4(weight + d * 256 + j * 16 + i, load_v4(score + j * 16 + i) * (((k[(j0 + j) * k_row
+                                + d]) * exp2_v4(((load_v4(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) *
+                                log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 16 + i) -
                                 (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
                         }
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                     const int64_t t_10 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight + d * 1024 + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4),
-                                    load_v4(weight + d * 1024 + j * 32 + i), splat_v4(0.0f)));
+                                store_v4(weight + d * 256 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
+                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
+                                    load_v4(weight + d * 256 + j * 16 + i), splat_v4(0.0f)));
                             }
                     }
                 }
@@ -1911,26 +1903,26 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(weight + d * 1024 + j * 32 + i);
-                        store_v4(weight_2 + d * 1024 + j * 32 + i, load_v4(score + j * 32 + i) * (((load_v4(q_tile + d *
-                            32 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_v4(((load_v4(log_decay_q_tile + d * 32
+                        row_sum_in += load_v4(weight + d * 256 + j * 16 + i);
+                        store_v4(weight_2 + d * 256 + j * 16 + i, load_v4(score + j * 16 + i) * (((load_v4(q_tile + d *
+                            16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_v4(((load_v4(log_decay_q_tile + d * 16
                             + i) - (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d *
-                            32 + i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
+                            16 + i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
                     }
-                    add_v4(row_sum + d * 32 + i, row_sum_compensation + d * 32 + i, row_sum_in, splat_v4(1));
+                    add_v4(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v4(1));
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight_2, 0.0f) */
+                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_13 = (i0 + i + lane_v4) + t_12;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_2 + d * 1024 + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
-                                    t_13) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4),
-                                    load_v4(weight_2 + d * 1024 + j * 32 + i), splat_v4(0.0f)));
+                                store_v4(weight_2 + d * 256 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
+                                    t_13) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
+                                    load_v4(weight_2 + d * 256 + j * 16 + i), splat_v4(0.0f)));
                             }
                     }
                 }
@@ -1941,30 +1933,28 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
                     for (int64_t d = 0; d < 64; d++) {
                         vec_v4 row_sum_2_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_2_in += load_v4(weight_2 + d * 1024 + j * 32 + i);
+                            row_sum_2_in += load_v4(weight_2 + d * 256 + j * 16 + i);
                         }
-                        add_v4(row_sum_2 + d * 32 + i, row_sum_2_compensation + d * 32 + i, row_sum_2_in, splat_v4(1));
+                        add_v4(row_sum_2 + d * 16 + i, row_sum_2_compensation + d * 16 + i, row_sum_2_in, splat_v4(1));
                     }
                 }
             }
         }
         /* row_sum = query + row_sum; row_sum_2 = sum_from_state + row_sum_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(row_sum + d * 32 + i, load_v4(query + d * 32 + i) + load_v4(row_sum + d * 32 + i));
-                    store_v4(row_sum_2 + d * 32 + i, load_v4(sum_from_state + d * 32 + i) + load_v4(row_sum_2 + d * 32 +
-                        i));
-                }
+                store_v4(row_sum + d * 16 + i, load_v4(query + d * 16 + i) + load_v4(row_sum + d * 16 + i));
+                store_v4(row_sum_2 + d * 16 + i, load_v4(sum_from_state + d * 16 + i) + load_v4(row_sum_2 + d * 16 +
+                    i));
             }
         }
         if (dq) {
             /* dq = row_sum, transposed back */
-            transpose_v4(row_sum, 32, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+            transpose_v4(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row);
         }
         if (dlog_decay_q) {
             /* dlog_decay_q = row_sum_2, transposed back */
-            transpose_v4(row_sum_2, 32, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+            transpose_v4(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
         }
     }
 }
@@ -1973,7 +1963,7 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
 TARGET_v4 static void gla_linear_dq_dlog_decay_q_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_linear_dq_dlog_decay_q_begin_v4(call, task, part, iteration);
     synchronise(part);
@@ -2026,7 +2016,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t m = task % members;
@@ -2048,13 +2038,13 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 32768); /* [f: 64, i: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 40960); /* [f: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 4096); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, i: 16] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16384); /* [f: 64, i: 16] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 20480); /* [f: 64, i: 16] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -2063,51 +2053,51 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
             }
         }
     }
-    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
-        i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
+        i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            32);
+            16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 32 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_at[f * 32 + i] = 0;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
+                i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 32 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1),
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
+                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_low_at[f * 32 + i] = 0;
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
-        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
         const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_1 = ((((((i0 + i + lane_v4) + t_0) > 0) & ((i0 + i + lane_v4) + t_0)) | (~(((i0 + i +
-                lane_v4) + t_0) > 0) & (0 - (ints_v4){0}))) / 32) == 0;
+                lane_v4) + t_0) > 0) & (0 - (ints_v4){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 log_decay_chunk_at_2 = load_v4(log_decay_chunk_at + f * 32 + i);
-                const vec_v4 log_decay_chunk_low_at_3 = load_v4(log_decay_chunk_low_at + f * 32 + i);
-                store_v4(key_features + f * 32 + i, ((load_v4(q_tile + f * 32 + i) * 0.125f) *
+                const vec_v4 log_decay_chunk_at_2 = load_v4(log_decay_chunk_at + f * 16 + i);
+                const vec_v4 log_decay_chunk_low_at_3 = load_v4(log_decay_chunk_low_at + f * 16 + i);
+                store_v4(key_features + f * 16 + i, ((load_v4(q_tile + f * 16 + i) * 0.125f) *
                     pick_v4(__builtin_convertvector(t_1, mask_v4), splat_v4(1.0f),
-                    exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - log_decay_chunk_at_2) +
-                    (load_v4(log_decay_q_low_tile + f * 32 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
-                    exp2_v4(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+                    exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_2) +
+                    (load_v4(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
+                    exp2_v4(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_3 - (log_decay_chunk_low[max(min(((chunks
-                    - chunk - 1) * 32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
+                    - chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
         }
         /* state[f][e] += sum over i of key_features * dout */
@@ -2122,7 +2112,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
@@ -2144,11 +2134,11 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 t_4 = (load_v4(log_decay_chunk + max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min(((chunks - chunk - 1) * 32) - 1,
+            const vec_v4 t_4 = (load_v4(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunks - chunk) *
-                32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min(((chunks -
-                chunk - 1) * 32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
+                16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min(((chunks -
+                chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_v4 t_5 = pow_v4(splat_v4(2.7182818f), t_4);
             const mask_v4 t_6 = t_5 < 0.5f;
             store_v4(kept_share + f, pick_v4(t_6, t_5, splat_v4(1.0f)));
@@ -2184,7 +2174,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t m = task % members;
@@ -2217,21 +2207,21 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [d: 64, i: 32, j: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 262144); /* [i: 32, j: 32] */
-    float *const score = (float *)(void *)(part->work + 266240); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 270336); /* [f: 64, j: 32] */
-    float *const weight_3 = (float *)(void *)(part->work + 278528); /* [d: 64, i: 32, j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 540672); /* [d: 64, j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 548864); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 557056); /* [f: 64, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 565248); /* [d: 64, j: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 573440); /* [d: 64, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 581632); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 589824); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 598016); /* [e: 64, j: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [d: 64, i: 16, j: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 65536); /* [i: 16, j: 16] */
+    float *const score = (float *)(void *)(part->work + 66560); /* [i: 16, j: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, j: 16] */
+    float *const query_2 = (float *)(void *)(part->work + 67584); /* [f: 64, j: 16] */
+    float *const weight_3 = (float *)(void *)(part->work + 71680); /* [d: 64, i: 16, j: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 137216); /* [d: 64, j: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 141312); /* [d: 64, j: 16] */
+    float *const query_sum = (float *)(void *)(part->work + 145408); /* [f: 64, j: 16] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 149504); /* [d: 64, j: 16] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 153600); /* [d: 64, j: 16] */
+    float *const sum = (float *)(void *)(part->work + 157696); /* [e: 64, j: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 161792); /* [e: 64, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 165888); /* [e: 64, j: 16] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     const int64_t linear_heads_0_row = call->linear_heads_0_at.row;
@@ -2241,47 +2231,47 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
     const int64_t dlog_decay_k_row = call->dlog_decay_k_at.row;
-    float *const k_tile = (float *)(void *)(part->work + 606208); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 614400); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 622592); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 630784); /* [e: 64, j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 169984); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 174080); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 178176); /* [d: 64, j: 16] */
+    float *const v_tile = (float *)(void *)(part->work + 182272); /* [e: 64, j: 16] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
+        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            32);
+            16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 32);
+            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + j] = 0;
+                for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-            dot7_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
+            dot7_v4(state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
         /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low - log_decay_k_low_tile)) *
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 query_new11 = load_v4(k_tile + f * 32 + j) * exp2_v4((((log_decay_chunk[max(min(((chunks -
-                    chunk) * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 32 + j))
-                    + ((log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 32 + j))) * 1.442695f);
-                store_v4(query + f * 32 + j, query_new11);
-                store_v4(query_2 + f * 32 + j, load_v4(sum_from_state + f * 32 + j) * (-query_new11));
-                store_v4(query_sum + f * 32 + j, splat_v4(0.0f));
+                const vec_v4 query_new11 = load_v4(k_tile + f * 16 + j) * exp2_v4((((log_decay_chunk[max(min(((chunks -
+                    chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 16 + j))
+                    + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
+                store_v4(query + f * 16 + j, query_new11);
+                store_v4(query_2 + f * 16 + j, load_v4(sum_from_state + f * 16 + j) * (-query_new11));
+                store_v4(query_sum + f * 16 + j, splat_v4(0.0f));
             }
         }
         if (linear_heads_0) {
@@ -2289,77 +2279,71 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                log_decay_k_low_tile)) * 1.442 ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_sum + f * 32 + j, load_v4(query_sum + f * 32 + j) + (load_v4(sum_from_state + f * 32
-                        + j) * exp2_v4((((log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 32 + j)) +
-                        ((log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 32 + j))) *
+                    store_v4(query_sum + f * 16 + j, load_v4(query_sum + f * 16 + j) + (load_v4(sum_from_state + f * 16
+                        + j) * exp2_v4((((log_decay_chunk[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 16 + j)) +
+                        ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                        0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 16 + j))) *
                         1.442695f)));
                 }
             }
         }
         if (linear_heads_0 || dlog_decay_k) {
             /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(row_sum + d * 32 + j, splat_v4(0.0f));
-                        store_v4(row_sum_compensation + d * 32 + j, splat_v4(0.0f));
-                        store_v4(row_sum_2 + d * 32 + j, splat_v4(0.0f));
-                        store_v4(row_sum_2_compensation + d * 32 + j, splat_v4(0.0f));
-                    }
+                    store_v4(row_sum + d * 16 + j, splat_v4(0.0f));
+                    store_v4(row_sum_compensation + d * 16 + j, splat_v4(0.0f));
+                    store_v4(row_sum_2 + d * 16 + j, splat_v4(0.0f));
+                    store_v4(row_sum_2_compensation + d * 16 + j, splat_v4(0.0f));
                 }
             }
         }
         if (linear_heads_1) {
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(sum + e * 32 + j, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 32 + j, splat_v4(0.0f));
-                    }
+                    store_v4(sum + e * 16 + j, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 16 + j, splat_v4(0.0f));
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            dot3_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
+            dot3_v4(state + (chunk - chunk0) * 4096, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
             {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
             {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
-            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
+            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
+                const int64_t i1 = min(i0 + 16, i_end);
                 if (linear_heads_1 || dlog_decay_k) {
                     /* weight = ((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                        log_decay_k_low_tile)) * 1.442695f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v4(weight + d * 1024 + i * 32 + j, (((q[(i0 + i) * q_row + d]) * 0.125f) *
-                                    load_v4(k_tile + d * 32 + j)) * exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row +
-                                    d]) - load_v4(log_decay_k_tile + d * 32 + j)) + ((log_decay_q_low[(i0 + i) *
-                                    log_decay_q_low_row + d]) - load_v4(log_decay_k_low_tile + d * 32 + j))) *
+                                store_v4(weight + d * 256 + i * 16 + j, (((q[(i0 + i) * q_row + d]) * 0.125f) *
+                                    load_v4(k_tile + d * 16 + j)) * exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row +
+                                    d]) - load_v4(log_decay_k_tile + d * 16 + j)) + ((log_decay_q_low[(i0 + i) *
+                                    log_decay_q_low_row + d]) - load_v4(log_decay_k_low_tile + d * 16 + j))) *
                                     1.442695f));
                             }
                     }
                 }
                 if (linear_heads_1) {
                     /* weight_2 = 0.0f */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                store_v4(weight_2 + i * 32 + j, splat_v4(0.0f));
-                            }
+                            store_v4(weight_2 + i * 16 + j, splat_v4(0.0f));
                         }
                     }
                     /* weight_2 += weight */
@@ -2367,42 +2351,42 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             vec_v4 weight_2_in = (vec_v4){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                weight_2_in += load_v4(weight + d * 1024 + i * 32 + j);
+                                weight_2_in += load_v4(weight + d * 256 + i * 16 + j);
                             }
-                            store_v4(weight_2 + i * 32 + j, load_v4(weight_2 + i * 32 + j) + weight_2_in);
+                            store_v4(weight_2 + i * 16 + j, load_v4(weight_2 + i * 16 + j) + weight_2_in);
                         }
                     }
                 }
                 if (linear_heads_0 || dlog_decay_k) {
                     /* score[i][j] = sum over e of dout * v_tile */
-                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+                    dot8_v4(i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
                     /* weight_3 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                        log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v4 score_12 = load_v4(score + i * 32 + j);
-                                store_v4(weight_3 + d * 1024 + i * 32 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_v4 score_12 = load_v4(score + i * 16 + j);
+                                store_v4(weight_3 + d * 256 + i * 16 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_v4(log_decay_k_tile +
-                                    d * 32 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
-                                    load_v4(log_decay_k_low_tile + d * 32 + j))) * 1.442695f)) * 0.125f));
-                                store_v4(weight + d * 1024 + i * 32 + j, score_12 * (-load_v4(weight + d * 1024 + i * 32
-                                    + j)));
+                                    d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
+                                    load_v4(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
+                                store_v4(weight + d * 256 + i * 16 + j, score_12 * (-load_v4(weight + d * 256 + i * 16 +
+                                    j)));
                             }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_k) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const ints_v4 t_13 = j0 + j + lane_v4;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     const int64_t t_14 = (i0 + i) + n_k - n_q;
-                                    store_v4(weight + d * 1024 + i * 32 + j, pick_v4(__builtin_convertvector((t_13 <=
-                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_13), mask_v4),
-                                        load_v4(weight + d * 1024 + i * 32 + j), splat_v4(0.0f)));
+                                    store_v4(weight + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_13 <=
+                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_13), mask_v4),
+                                        load_v4(weight + d * 256 + i * 16 + j), splat_v4(0.0f)));
                                 }
                         }
                     }
@@ -2413,24 +2397,24 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t d = 0; d < 64; d++) {
                             vec_v4 row_sum_in = (vec_v4){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                row_sum_in += load_v4(weight + d * 1024 + i * 32 + j);
+                                row_sum_in += load_v4(weight + d * 256 + i * 16 + j);
                             }
-                            add_v4(row_sum + d * 32 + j, row_sum_compensation + d * 32 + j, row_sum_in, splat_v4(1));
+                            add_v4(row_sum + d * 16 + j, row_sum_compensation + d * 16 + j, row_sum_in, splat_v4(1));
                         }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_0) {
-                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const ints_v4 t_15 = j0 + j + lane_v4;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     const int64_t t_16 = (i0 + i) + n_k - n_q;
-                                    store_v4(weight_3 + d * 1024 + i * 32 + j, pick_v4(__builtin_convertvector((t_15 <=
-                                        t_16) & (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_15), mask_v4),
-                                        load_v4(weight_3 + d * 1024 + i * 32 + j), splat_v4(0.0f)));
+                                    store_v4(weight_3 + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_15 <=
+                                        t_16) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_15), mask_v4),
+                                        load_v4(weight_3 + d * 256 + i * 16 + j), splat_v4(0.0f)));
                                 }
                         }
                     }
@@ -2441,24 +2425,24 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t d = 0; d < 64; d++) {
                             vec_v4 row_sum_2_in = (vec_v4){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                row_sum_2_in += load_v4(weight_3 + d * 1024 + i * 32 + j);
+                                row_sum_2_in += load_v4(weight_3 + d * 256 + i * 16 + j);
                             }
-                            add_v4(row_sum_2 + d * 32 + j, row_sum_2_compensation + d * 32 + j, row_sum_2_in,
+                            add_v4(row_sum_2 + d * 16 + j, row_sum_2_compensation + d * 16 + j, row_sum_2_in,
                                 splat_v4(1));
                         }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_1) {
-                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const ints_v4 t_17 = j0 + j + lane_v4;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_18 = (i0 + i) + n_k - n_q;
-                                store_v4(weight_2 + i * 32 + j, pick_v4(__builtin_convertvector((t_17 <= t_18) &
-                                    (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_17), mask_v4),
-                                    load_v4(weight_2 + i * 32 + j), splat_v4(0.0f)));
+                                store_v4(weight_2 + i * 16 + j, pick_v4(__builtin_convertvector((t_17 <= t_18) &
+                                    (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_17), mask_v4),
+                                    load_v4(weight_2 + i * 16 + j), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2467,59 +2451,52 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     /* sum[e][j] += sum over i of dout * weight_2 */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(dout + i0 * dout_row,
                         dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot4_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
-                            sum_compensation);
+                        dot4_v4(i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum, sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            mask_v4 in_region[2] = {0};
+                            mask_v4 in_region[1] = {0};
                             if (finite_v4(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                             const int64_t t_20 = (i0 + i) + n_k - n_q;
-                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const ints_v4 t_19 = j0 + j + lane_v4;
                                 in_region[j / 16] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_v4);
                             }
-                            add_seen_v4(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32,
+                            add_seen_v4(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);
                         }
                     } else
-                        dot5_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
-                            sum_compensation);
+                        dot5_v4(i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum, sum_compensation);
                 }
             }
         }
         if (linear_heads_0 || dlog_decay_k) {
             /* row_sum = query_2 + row_sum; row_sum_2 = query_sum + row_sum_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(row_sum + d * 32 + j, load_v4(query_2 + d * 32 + j) + load_v4(row_sum + d * 32 + j));
-                        store_v4(row_sum_2 + d * 32 + j, load_v4(query_sum + d * 32 + j) + load_v4(row_sum_2 + d * 32 +
-                            j));
-                    }
+                    store_v4(row_sum + d * 16 + j, load_v4(query_2 + d * 16 + j) + load_v4(row_sum + d * 16 + j));
+                    store_v4(row_sum_2 + d * 16 + j, load_v4(query_sum + d * 16 + j) + load_v4(row_sum_2 + d * 16 + j));
                 }
             }
         }
         if (linear_heads_1) {
             /* sum = sum + sum_from_state_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(sum + e * 32 + j, load_v4(sum + e * 32 + j) + load_v4(sum_from_state_2 + e * 32 + j));
-                    }
+                    store_v4(sum + e * 16 + j, load_v4(sum + e * 16 + j) + load_v4(sum_from_state_2 + e * 16 + j));
                 }
             }
         }
         if (linear_heads_0) {
             /* linear_heads_0 = row_sum_2, transposed back */
-            transpose_v4(row_sum_2, 32, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
+            transpose_v4(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum, transposed back */
-            transpose_v4(sum, 32, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
+            transpose_v4(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum, transposed back */
-            transpose_v4(row_sum, 32, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+            transpose_v4(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
         }
     }
 }
@@ -2529,7 +2506,7 @@ TARGET_v4 static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4(c
     struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin_v4(call, task, part, iteration);
     synchronise(part);
@@ -2561,8 +2538,8 @@ TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t tas
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
+    const int64_t tiles = (n_k + 16 - 1) / 16, j0 = (tiles - 1 - task % tiles) * 16,
+        j1 = min(j0 + 16, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch
@@ -2573,31 +2550,27 @@ TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t tas
         + g * members * call->linear_heads_1_at.head : NULL;
     const int64_t linear_heads_1_row = call->linear_heads_1_at.row;
     const int64_t linear_heads_1_head = call->linear_heads_1_at.head;
-    float *const row_sum = (float *)(void *)(work + 0); /* [d: 64, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(work + 8192); /* [e: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 0); /* [d: 64, j: 16] */
+    float *const row_sum_2 = (float *)(void *)(work + 4096); /* [e: 64, j: 16] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const linear_heads_0_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 32] */
-    float *const linear_heads_1_tile = (float *)(void *)(work + 24576); /* [e: 64, j: 32] */
+    float *const linear_heads_0_tile = (float *)(void *)(work + 8192); /* [d: 64, j: 16] */
+    float *const linear_heads_1_tile = (float *)(void *)(work + 12288); /* [e: 64, j: 16] */
     if (dk) {
         /* row_sum = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(row_sum + d * 32 + j, splat_v4(0.0f));
-                }
+                store_v4(row_sum + d * 16 + j, splat_v4(0.0f));
             }
         }
     }
     if (dv) {
         /* row_sum_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(row_sum_2 + e * 32 + j, splat_v4(0.0f));
-                }
+                store_v4(row_sum_2 + e * 16 + j, splat_v4(0.0f));
             }
         }
     }
@@ -2605,47 +2578,43 @@ TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t tas
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
             transpose_v4(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
-                j1 - j0, 64, linear_heads_0_tile, 32);
+                j1 - j0, 64, linear_heads_0_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 32 + j] = 0;
+                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
             transpose_v4(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
-                j1 - j0, 64, linear_heads_1_tile, 32);
+                j1 - j0, 64, linear_heads_1_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 32 + j] = 0;
+                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
         if (dk) {
             /* row_sum += linear_heads_0_tile */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(row_sum + d * 32 + j, load_v4(row_sum + d * 32 + j) + load_v4(linear_heads_0_tile + d *
-                            32 + j));
-                    }
+                    store_v4(row_sum + d * 16 + j, load_v4(row_sum + d * 16 + j) + load_v4(linear_heads_0_tile + d * 16
+                        + j));
                 }
             }
         }
         if (dv) {
             /* row_sum_2 += linear_heads_1_tile */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(row_sum_2 + e * 32 + j, load_v4(row_sum_2 + e * 32 + j) + load_v4(linear_heads_1_tile +
-                            e * 32 + j));
-                    }
+                    store_v4(row_sum_2 + e * 16 + j, load_v4(row_sum_2 + e * 16 + j) + load_v4(linear_heads_1_tile + e *
+                        16 + j));
                 }
             }
         }
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_v4(row_sum, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_v4(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row);
     }
     if (dv) {
         /* dv = row_sum_2, transposed back */
-        transpose_v4(row_sum_2, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_v4(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -3088,25 +3057,25 @@ TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -3117,17 +3086,17 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0);
 }
 TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -3300,35 +3269,35 @@ TARGET_v3 APART void gla_keys_v3(const struct call *call, int64_t task, const st
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            32);
+            16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v3(key_features + f * 32 + j, load_v3(k_tile + f * 32 + j) *
-                    exp2_v3((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_v3(key_features + f * 16 + j, load_v3(k_tile + f * 16 + j) *
+                    exp2_v3((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -3363,10 +3332,10 @@ TARGET_v3 APART void gla_fold_v3(const struct call *call, int64_t task, const st
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 t_0 = (load_v3(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_v3 t_0 = (load_v3(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_v3 t_1 = pow_v3(splat_v3(2.7182818f), t_0);
             const mask_v3 t_2 = t_1 < 0.5f;
@@ -3432,41 +3401,41 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            32);
+            16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_de ... */
         const int t_7 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v3(query + f * 32 + i, (load_v3(q_tile + f * 32 + i) * 0.125f) * (t_7 ? splat_v3(1.0f) :
-                    exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                store_v3(query + f * 16 + i, (load_v3(q_tile + f * 16 + i) * 0.125f) * (t_7 ? splat_v3(1.0f) :
+                    exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 16 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
             }
         }
@@ -3476,18 +3445,18 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight + j * 32 + i, splat_v3(0.0f));
+                        store_v3(weight + j * 16 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -3497,40 +3466,40 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v3 weight_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        weight_in += ((load_v3(q_tile + d * 32 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) *
-                            exp2_v3(((load_v3(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                            d])) + (load_v3(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                        weight_in += ((load_v3(q_tile + d * 16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) *
+                            exp2_v3(((load_v3(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
+                            d])) + (load_v3(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
                             log_decay_k_low_row + d]))) * 1.442695f);
                     }
-                    store_v3(weight + j * 32 + i, load_v3(weight + j * 32 + i) + weight_in);
+                    store_v3(weight + j * 16 + i, load_v3(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                 const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_9) &
-                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight + j * 32 + i),
+                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_9) &
+                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight + j * 16 + i),
                             splat_v3(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[4] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 32) <= (j0 + j);
+                    const int t_11 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_10)) &
                             (-(int64_t)t_11), mask_v3);
                     }
-                    add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -3539,12 +3508,12 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
+                    store_v3(sum + e * 16 + i, load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i));
                 }
             }
         }
         /* out = sum, transposed back */
-        transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -3552,7 +3521,7 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
 TARGET_v3 static void gla_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_begin_v3(call, task, part, iteration);
     synchronise(part);
@@ -4197,35 +4166,35 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_keys_v3(const struct call *call,
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            32);
+            16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v3(key_features + f * 32 + j, load_v3(k_tile + f * 32 + j) *
-                    exp2_v3((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_v3(key_features + f * 16 + j, load_v3(k_tile + f * 16 + j) *
+                    exp2_v3((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -4261,10 +4230,10 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_fold_v3(const struct call *call,
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 t_0 = (load_v3(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_v3 t_0 = (load_v3(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_v3 t_1 = pow_v3(splat_v3(2.7182818f), t_0);
             const mask_v3 t_2 = t_1 < 0.5f;
@@ -4333,45 +4302,45 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, i: 32] */
-    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 20480); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 290816); /* [d: 64, i: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 299008); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 569344); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 64, i: 16] */
+    float *const query = (float *)(void *)(part->work + 5120); /* [f: 64, i: 16] */
+    float *const weight = (float *)(void *)(part->work + 9216); /* [d: 64, j: 16, i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 74752); /* [d: 64, i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 78848); /* [d: 64, i: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 82944); /* [d: 64, j: 16, i: 16] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 148480); /* [d: 64, i: 16] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 152576); /* [d: 64, i: 16] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(part->work + 577536); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
-    float *const q_tile = (float *)(void *)(part->work + 602112); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const dout_tile = (float *)(void *)(part->work + 156672); /* [e: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 160768); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 164864); /* [d: 64, i: 16] */
+    float *const q_tile = (float *)(void *)(part->work + 168960); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+        transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+            for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            32);
+            16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
         dot7_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
@@ -4380,13 +4349,13 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
         const int t_8 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 sum_from_state_7 = load_v3(sum_from_state + f * 32 + i);
-                const vec_v3 t_9 = exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk *
-                    32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                const vec_v3 sum_from_state_7 = load_v3(sum_from_state + f * 16 + i);
+                const vec_v3 t_9 = exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk *
+                    16) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 16 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f);
-                store_v3(query + f * 32 + i, sum_from_state_7 * ((t_8 ? splat_v3(1.0f) : t_9) * 0.125f));
-                store_v3(sum_from_state + f * 32 + i, sum_from_state_7 * ((load_v3(q_tile + f * 32 + i) * (t_8 ?
+                store_v3(query + f * 16 + i, sum_from_state_7 * ((t_8 ? splat_v3(1.0f) : t_9) * 0.125f));
+                store_v3(sum_from_state + f * 16 + i, sum_from_state_7 * ((load_v3(q_tile + f * 16 + i) * (t_8 ?
                     splat_v3(0.0f) : t_9)) * 0.125f));
             }
         }
@@ -4394,15 +4363,15 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_sum + d * 32 + i, splat_v3(0.0f));
-                    store_v3(row_sum_compensation + d * 32 + i, splat_v3(0.0f));
-                    store_v3(row_sum_2 + d * 32 + i, splat_v3(0.0f));
-                    store_v3(row_sum_2_compensation + d * 32 + i, splat_v3(0.0f));
+                    store_v3(row_sum + d * 16 + i, splat_v3(0.0f));
+                    store_v3(row_sum_compensation + d * 16 + i, splat_v3(0.0f));
+                    store_v3(row_sum_2 + d * 16 + i, splat_v3(0.0f));
+                    store_v3(row_sum_2_compensation + d * 16 + i, splat_v3(0.0f));
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
             dot8_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
             if (dq) {
@@ -4411,24 +4380,24 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + d * 1024 + j * 32 + i, load_v3(score + j * 32 + i) * (((k[(j0 + j) * k_row
-                                + d]) * exp2_v3(((load_v3(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) *
-                                log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 32 + i) -
+                            store_v3(weight + d * 256 + j * 16 + i, load_v3(score + j * 16 + i) * (((k[(j0 + j) * k_row
+                                + d]) * exp2_v3(((load_v3(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) *
+                                log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 16 + i) -
                                 (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
                         }
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                     const int64_t t_10 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight + d * 1024 + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3),
-                                    load_v3(weight + d * 1024 + j * 32 + i), splat_v3(0.0f)));
+                                store_v3(weight + d * 256 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
+                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
+                                    load_v3(weight + d * 256 + j * 16 + i), splat_v3(0.0f)));
                             }
                     }
                 }
@@ -4439,26 +4408,26 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(weight + d * 1024 + j * 32 + i);
-                        store_v3(weight_2 + d * 1024 + j * 32 + i, load_v3(score + j * 32 + i) * (((load_v3(q_tile + d *
-                            32 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_v3(((load_v3(log_decay_q_tile + d * 32
+                        row_sum_in += load_v3(weight + d * 256 + j * 16 + i);
+                        store_v3(weight_2 + d * 256 + j * 16 + i, load_v3(score + j * 16 + i) * (((load_v3(q_tile + d *
+                            16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_v3(((load_v3(log_decay_q_tile + d * 16
                             + i) - (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d *
-                            32 + i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
+                            16 + i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
                     }
-                    add_v3(row_sum + d * 32 + i, row_sum_compensation + d * 32 + i, row_sum_in, splat_v3(1));
+                    add_v3(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v3(1));
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight_2, 0.0f) */
+                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_13 = (i0 + i + lane_v3) + t_12;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_2 + d * 1024 + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
-                                    t_13) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3),
-                                    load_v3(weight_2 + d * 1024 + j * 32 + i), splat_v3(0.0f)));
+                                store_v3(weight_2 + d * 256 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
+                                    t_13) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
+                                    load_v3(weight_2 + d * 256 + j * 16 + i), splat_v3(0.0f)));
                             }
                     }
                 }
@@ -4469,9 +4438,9 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
                     for (int64_t d = 0; d < 64; d++) {
                         vec_v3 row_sum_2_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_2_in += load_v3(weight_2 + d * 1024 + j * 32 + i);
+                            row_sum_2_in += load_v3(weight_2 + d * 256 + j * 16 + i);
                         }
-                        add_v3(row_sum_2 + d * 32 + i, row_sum_2_compensation + d * 32 + i, row_sum_2_in, splat_v3(1));
+                        add_v3(row_sum_2 + d * 16 + i, row_sum_2_compensation + d * 16 + i, row_sum_2_in, splat_v3(1));
                     }
                 }
             }
@@ -4480,19 +4449,19 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_sum + d * 32 + i, load_v3(query + d * 32 + i) + load_v3(row_sum + d * 32 + i));
-                    store_v3(row_sum_2 + d * 32 + i, load_v3(sum_from_state + d * 32 + i) + load_v3(row_sum_2 + d * 32 +
+                    store_v3(row_sum + d * 16 + i, load_v3(query + d * 16 + i) + load_v3(row_sum + d * 16 + i));
+                    store_v3(row_sum_2 + d * 16 + i, load_v3(sum_from_state + d * 16 + i) + load_v3(row_sum_2 + d * 16 +
                         i));
                 }
             }
         }
         if (dq) {
             /* dq = row_sum, transposed back */
-            transpose_v3(row_sum, 32, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+            transpose_v3(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row);
         }
         if (dlog_decay_q) {
             /* dlog_decay_q = row_sum_2, transposed back */
-            transpose_v3(row_sum_2, 32, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+            transpose_v3(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
         }
     }
 }
@@ -4501,7 +4470,7 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
 TARGET_v3 static void gla_linear_dq_dlog_decay_q_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_linear_dq_dlog_decay_q_begin_v3(call, task, part, iteration);
     synchronise(part);
@@ -4554,7 +4523,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t m = task % members;
@@ -4576,13 +4545,13 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 32768); /* [f: 64, i: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 40960); /* [f: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 4096); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, i: 16] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16384); /* [f: 64, i: 16] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 20480); /* [f: 64, i: 16] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -4591,51 +4560,51 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
             }
         }
     }
-    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
-        i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
+        i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            32);
+            16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 32 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_at[f * 32 + i] = 0;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
+                i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 32 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1),
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
+                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_low_at[f * 32 + i] = 0;
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
-        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
         const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_1 = ((((((i0 + i + lane_v3) + t_0) > 0) & ((i0 + i + lane_v3) + t_0)) | (~(((i0 + i +
-                lane_v3) + t_0) > 0) & (0 - (ints_v3){0}))) / 32) == 0;
+                lane_v3) + t_0) > 0) & (0 - (ints_v3){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 log_decay_chunk_at_2 = load_v3(log_decay_chunk_at + f * 32 + i);
-                const vec_v3 log_decay_chunk_low_at_3 = load_v3(log_decay_chunk_low_at + f * 32 + i);
-                store_v3(key_features + f * 32 + i, ((load_v3(q_tile + f * 32 + i) * 0.125f) *
+                const vec_v3 log_decay_chunk_at_2 = load_v3(log_decay_chunk_at + f * 16 + i);
+                const vec_v3 log_decay_chunk_low_at_3 = load_v3(log_decay_chunk_low_at + f * 16 + i);
+                store_v3(key_features + f * 16 + i, ((load_v3(q_tile + f * 16 + i) * 0.125f) *
                     pick_v3(__builtin_convertvector(t_1, mask_v3), splat_v3(1.0f),
-                    exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - log_decay_chunk_at_2) +
-                    (load_v3(log_decay_q_low_tile + f * 32 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
-                    exp2_v3(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+                    exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_2) +
+                    (load_v3(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
+                    exp2_v3(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_3 - (log_decay_chunk_low[max(min(((chunks
-                    - chunk - 1) * 32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
+                    - chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
         }
         /* state[f][e] += sum over i of key_features * dout */
@@ -4650,7 +4619,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
@@ -4672,11 +4641,11 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 t_4 = (load_v3(log_decay_chunk + max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min(((chunks - chunk - 1) * 32) - 1,
+            const vec_v3 t_4 = (load_v3(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunks - chunk) *
-                32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min(((chunks -
-                chunk - 1) * 32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
+                16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min(((chunks -
+                chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_v3 t_5 = pow_v3(splat_v3(2.7182818f), t_4);
             const mask_v3 t_6 = t_5 < 0.5f;
             store_v3(kept_share + f, pick_v3(t_6, t_5, splat_v3(1.0f)));
@@ -4712,7 +4681,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t m = task % members;
@@ -4745,21 +4714,21 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [d: 64, i: 32, j: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 262144); /* [i: 32, j: 32] */
-    float *const score = (float *)(void *)(part->work + 266240); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 270336); /* [f: 64, j: 32] */
-    float *const weight_3 = (float *)(void *)(part->work + 278528); /* [d: 64, i: 32, j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 540672); /* [d: 64, j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 548864); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 557056); /* [f: 64, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 565248); /* [d: 64, j: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 573440); /* [d: 64, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 581632); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 589824); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 598016); /* [e: 64, j: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [d: 64, i: 16, j: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 65536); /* [i: 16, j: 16] */
+    float *const score = (float *)(void *)(part->work + 66560); /* [i: 16, j: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, j: 16] */
+    float *const query_2 = (float *)(void *)(part->work + 67584); /* [f: 64, j: 16] */
+    float *const weight_3 = (float *)(void *)(part->work + 71680); /* [d: 64, i: 16, j: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 137216); /* [d: 64, j: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 141312); /* [d: 64, j: 16] */
+    float *const query_sum = (float *)(void *)(part->work + 145408); /* [f: 64, j: 16] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 149504); /* [d: 64, j: 16] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 153600); /* [d: 64, j: 16] */
+    float *const sum = (float *)(void *)(part->work + 157696); /* [e: 64, j: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 161792); /* [e: 64, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 165888); /* [e: 64, j: 16] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     const int64_t linear_heads_0_row = call->linear_heads_0_at.row;
@@ -4769,33 +4738,33 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
     const int64_t dlog_decay_k_row = call->dlog_decay_k_at.row;
-    float *const k_tile = (float *)(void *)(part->work + 606208); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 614400); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 622592); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 630784); /* [e: 64, j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 169984); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 174080); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 178176); /* [d: 64, j: 16] */
+    float *const v_tile = (float *)(void *)(part->work + 182272); /* [e: 64, j: 16] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
+        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            32);
+            16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 32);
+            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + j] = 0;
+                for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
             /* sum_from_state[f][j] = sum over e of state * v_tile */
             dot7_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
@@ -4803,13 +4772,13 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 query_new11 = load_v3(k_tile + f * 32 + j) * exp2_v3((((log_decay_chunk[max(min(((chunks -
-                    chunk) * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 32 + j))
-                    + ((log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 32 + j))) * 1.442695f);
-                store_v3(query + f * 32 + j, query_new11);
-                store_v3(query_2 + f * 32 + j, load_v3(sum_from_state + f * 32 + j) * (-query_new11));
-                store_v3(query_sum + f * 32 + j, splat_v3(0.0f));
+                const vec_v3 query_new11 = load_v3(k_tile + f * 16 + j) * exp2_v3((((log_decay_chunk[max(min(((chunks -
+                    chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 16 + j))
+                    + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
+                store_v3(query + f * 16 + j, query_new11);
+                store_v3(query_2 + f * 16 + j, load_v3(sum_from_state + f * 16 + j) * (-query_new11));
+                store_v3(query_sum + f * 16 + j, splat_v3(0.0f));
             }
         }
         if (linear_heads_0) {
@@ -4817,11 +4786,11 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                log_decay_k_low_tile)) * 1.442 ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_sum + f * 32 + j, load_v3(query_sum + f * 32 + j) + (load_v3(sum_from_state + f * 32
-                        + j) * exp2_v3((((log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 32 + j)) +
-                        ((log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 32 + j))) *
+                    store_v3(query_sum + f * 16 + j, load_v3(query_sum + f * 16 + j) + (load_v3(sum_from_state + f * 16
+                        + j) * exp2_v3((((log_decay_chunk[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 16 + j)) +
+                        ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                        0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 16 + j))) *
                         1.442695f)));
                 }
             }
@@ -4831,10 +4800,10 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(row_sum + d * 32 + j, splat_v3(0.0f));
-                        store_v3(row_sum_compensation + d * 32 + j, splat_v3(0.0f));
-                        store_v3(row_sum_2 + d * 32 + j, splat_v3(0.0f));
-                        store_v3(row_sum_2_compensation + d * 32 + j, splat_v3(0.0f));
+                        store_v3(row_sum + d * 16 + j, splat_v3(0.0f));
+                        store_v3(row_sum_compensation + d * 16 + j, splat_v3(0.0f));
+                        store_v3(row_sum_2 + d * 16 + j, splat_v3(0.0f));
+                        store_v3(row_sum_2_compensation + d * 16 + j, splat_v3(0.0f));
                     }
                 }
             }
@@ -4844,8 +4813,8 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum + e * 32 + j, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 32 + j, splat_v3(0.0f));
+                        store_v3(sum + e * 16 + j, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 16 + j, splat_v3(0.0f));
                     }
                 }
             }
@@ -4854,29 +4823,29 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
             {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
             {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
-            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
+            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
+                const int64_t i1 = min(i0 + 16, i_end);
                 if (linear_heads_1 || dlog_decay_k) {
                     /* weight = ((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                        log_decay_k_low_tile)) * 1.442695f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v3(weight + d * 1024 + i * 32 + j, (((q[(i0 + i) * q_row + d]) * 0.125f) *
-                                    load_v3(k_tile + d * 32 + j)) * exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row +
-                                    d]) - load_v3(log_decay_k_tile + d * 32 + j)) + ((log_decay_q_low[(i0 + i) *
-                                    log_decay_q_low_row + d]) - load_v3(log_decay_k_low_tile + d * 32 + j))) *
+                                store_v3(weight + d * 256 + i * 16 + j, (((q[(i0 + i) * q_row + d]) * 0.125f) *
+                                    load_v3(k_tile + d * 16 + j)) * exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row +
+                                    d]) - load_v3(log_decay_k_tile + d * 16 + j)) + ((log_decay_q_low[(i0 + i) *
+                                    log_decay_q_low_row + d]) - load_v3(log_decay_k_low_tile + d * 16 + j))) *
                                     1.442695f));
                             }
                     }
@@ -4886,7 +4855,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                store_v3(weight_2 + i * 32 + j, splat_v3(0.0f));
+                                store_v3(weight_2 + i * 16 + j, splat_v3(0.0f));
                             }
                         }
                     }
@@ -4895,9 +4864,9 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             vec_v3 weight_2_in = (vec_v3){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                weight_2_in += load_v3(weight + d * 1024 + i * 32 + j);
+                                weight_2_in += load_v3(weight + d * 256 + i * 16 + j);
                             }
-                            store_v3(weight_2 + i * 32 + j, load_v3(weight_2 + i * 32 + j) + weight_2_in);
+                            store_v3(weight_2 + i * 16 + j, load_v3(weight_2 + i * 16 + j) + weight_2_in);
                         }
                     }
                 }
@@ -4909,28 +4878,28 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v3 score_12 = load_v3(score + i * 32 + j);
-                                store_v3(weight_3 + d * 1024 + i * 32 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_v3 score_12 = load_v3(score + i * 16 + j);
+                                store_v3(weight_3 + d * 256 + i * 16 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_v3(log_decay_k_tile +
-                                    d * 32 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
-                                    load_v3(log_decay_k_low_tile + d * 32 + j))) * 1.442695f)) * 0.125f));
-                                store_v3(weight + d * 1024 + i * 32 + j, score_12 * (-load_v3(weight + d * 1024 + i * 32
-                                    + j)));
+                                    d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
+                                    load_v3(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
+                                store_v3(weight + d * 256 + i * 16 + j, score_12 * (-load_v3(weight + d * 256 + i * 16 +
+                                    j)));
                             }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_k) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const ints_v3 t_13 = j0 + j + lane_v3;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     const int64_t t_14 = (i0 + i) + n_k - n_q;
-                                    store_v3(weight + d * 1024 + i * 32 + j, pick_v3(__builtin_convertvector((t_13 <=
-                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_13), mask_v3),
-                                        load_v3(weight + d * 1024 + i * 32 + j), splat_v3(0.0f)));
+                                    store_v3(weight + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_13 <=
+                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_13), mask_v3),
+                                        load_v3(weight + d * 256 + i * 16 + j), splat_v3(0.0f)));
                                 }
                         }
                     }
@@ -4941,24 +4910,24 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t d = 0; d < 64; d++) {
                             vec_v3 row_sum_in = (vec_v3){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                row_sum_in += load_v3(weight + d * 1024 + i * 32 + j);
+                                row_sum_in += load_v3(weight + d * 256 + i * 16 + j);
                             }
-                            add_v3(row_sum + d * 32 + j, row_sum_compensation + d * 32 + j, row_sum_in, splat_v3(1));
+                            add_v3(row_sum + d * 16 + j, row_sum_compensation + d * 16 + j, row_sum_in, splat_v3(1));
                         }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_0) {
-                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const ints_v3 t_15 = j0 + j + lane_v3;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     const int64_t t_16 = (i0 + i) + n_k - n_q;
-                                    store_v3(weight_3 + d * 1024 + i * 32 + j, pick_v3(__builtin_convertvector((t_15 <=
-                                        t_16) & (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_15), mask_v3),
-                                        load_v3(weight_3 + d * 1024 + i * 32 + j), splat_v3(0.0f)));
+                                    store_v3(weight_3 + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_15 <=
+                                        t_16) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_15), mask_v3),
+                                        load_v3(weight_3 + d * 256 + i * 16 + j), splat_v3(0.0f)));
                                 }
                         }
                     }
@@ -4969,24 +4938,24 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t d = 0; d < 64; d++) {
                             vec_v3 row_sum_2_in = (vec_v3){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                row_sum_2_in += load_v3(weight_3 + d * 1024 + i * 32 + j);
+                                row_sum_2_in += load_v3(weight_3 + d * 256 + i * 16 + j);
                             }
-                            add_v3(row_sum_2 + d * 32 + j, row_sum_2_compensation + d * 32 + j, row_sum_2_in,
+                            add_v3(row_sum_2 + d * 16 + j, row_sum_2_compensation + d * 16 + j, row_sum_2_in,
                                 splat_v3(1));
                         }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_1) {
-                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const ints_v3 t_17 = j0 + j + lane_v3;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_18 = (i0 + i) + n_k - n_q;
-                                store_v3(weight_2 + i * 32 + j, pick_v3(__builtin_convertvector((t_17 <= t_18) &
-                                    (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_17), mask_v3),
-                                    load_v3(weight_2 + i * 32 + j), splat_v3(0.0f)));
+                                store_v3(weight_2 + i * 16 + j, pick_v3(__builtin_convertvector((t_17 <= t_18) &
+                                    (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_17), mask_v3),
+                                    load_v3(weight_2 + i * 16 + j), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -4998,15 +4967,15 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         dot4_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            mask_v3 in_region[4] = {0};
+                            mask_v3 in_region[2] = {0};
                             if (finite_v3(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                             const int64_t t_20 = (i0 + i) + n_k - n_q;
-                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const ints_v3 t_19 = j0 + j + lane_v3;
                                 in_region[j / 8] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_v3);
                             }
-                            add_seen_v3(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32,
+                            add_seen_v3(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);
                         }
                     } else
@@ -5020,8 +4989,8 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(row_sum + d * 32 + j, load_v3(query_2 + d * 32 + j) + load_v3(row_sum + d * 32 + j));
-                        store_v3(row_sum_2 + d * 32 + j, load_v3(query_sum + d * 32 + j) + load_v3(row_sum_2 + d * 32 +
+                        store_v3(row_sum + d * 16 + j, load_v3(query_2 + d * 16 + j) + load_v3(row_sum + d * 16 + j));
+                        store_v3(row_sum_2 + d * 16 + j, load_v3(query_sum + d * 16 + j) + load_v3(row_sum_2 + d * 16 +
                             j));
                     }
                 }
@@ -5032,22 +5001,22 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum + e * 32 + j, load_v3(sum + e * 32 + j) + load_v3(sum_from_state_2 + e * 32 + j));
+                        store_v3(sum + e * 16 + j, load_v3(sum + e * 16 + j) + load_v3(sum_from_state_2 + e * 16 + j));
                     }
                 }
             }
         }
         if (linear_heads_0) {
             /* linear_heads_0 = row_sum_2, transposed back */
-            transpose_v3(row_sum_2, 32, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
+            transpose_v3(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum, transposed back */
-            transpose_v3(sum, 32, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
+            transpose_v3(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum, transposed back */
-            transpose_v3(row_sum, 32, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+            transpose_v3(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
         }
     }
 }
@@ -5057,7 +5026,7 @@ TARGET_v3 static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3(c
     struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin_v3(call, task, part, iteration);
     synchronise(part);
@@ -5089,8 +5058,8 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
+    const int64_t tiles = (n_k + 16 - 1) / 16, j0 = (tiles - 1 - task % tiles) * 16,
+        j1 = min(j0 + 16, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch
@@ -5101,20 +5070,20 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
         + g * members * call->linear_heads_1_at.head : NULL;
     const int64_t linear_heads_1_row = call->linear_heads_1_at.row;
     const int64_t linear_heads_1_head = call->linear_heads_1_at.head;
-    float *const row_sum = (float *)(void *)(work + 0); /* [d: 64, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(work + 8192); /* [e: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 0); /* [d: 64, j: 16] */
+    float *const row_sum_2 = (float *)(void *)(work + 4096); /* [e: 64, j: 16] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const linear_heads_0_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 32] */
-    float *const linear_heads_1_tile = (float *)(void *)(work + 24576); /* [e: 64, j: 32] */
+    float *const linear_heads_0_tile = (float *)(void *)(work + 8192); /* [d: 64, j: 16] */
+    float *const linear_heads_1_tile = (float *)(void *)(work + 12288); /* [e: 64, j: 16] */
     if (dk) {
         /* row_sum = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(row_sum + d * 32 + j, splat_v3(0.0f));
+                    store_v3(row_sum + d * 16 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -5124,7 +5093,7 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(row_sum_2 + e * 32 + j, splat_v3(0.0f));
+                    store_v3(row_sum_2 + e * 16 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -5133,24 +5102,24 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
             transpose_v3(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
-                j1 - j0, 64, linear_heads_0_tile, 32);
+                j1 - j0, 64, linear_heads_0_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 32 + j] = 0;
+                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
             transpose_v3(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
-                j1 - j0, 64, linear_heads_1_tile, 32);
+                j1 - j0, 64, linear_heads_1_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 32 + j] = 0;
+                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
         if (dk) {
             /* row_sum += linear_heads_0_tile */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(row_sum + d * 32 + j, load_v3(row_sum + d * 32 + j) + load_v3(linear_heads_0_tile + d *
-                            32 + j));
+                        store_v3(row_sum + d * 16 + j, load_v3(row_sum + d * 16 + j) + load_v3(linear_heads_0_tile + d *
+                            16 + j));
                     }
                 }
             }
@@ -5160,8 +5129,8 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(row_sum_2 + e * 32 + j, load_v3(row_sum_2 + e * 32 + j) + load_v3(linear_heads_1_tile +
-                            e * 32 + j));
+                        store_v3(row_sum_2 + e * 16 + j, load_v3(row_sum_2 + e * 16 + j) + load_v3(linear_heads_1_tile +
+                            e * 16 + j));
                     }
                 }
             }
@@ -5169,11 +5138,11 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_v3(row_sum, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_v3(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row);
     }
     if (dv) {
         /* dv = row_sum_2, transposed back */
-        transpose_v3(row_sum_2, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_v3(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -5606,25 +5575,25 @@ APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -5635,17 +5604,17 @@ APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0);
 }
 APART void dot9_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -5818,35 +5787,35 @@ APART void gla_keys_any(const struct call *call, int64_t task, const struct part
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 32);
+            log_decay_k_low_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                store_any(key_features + f * 32 + j, load_any(k_tile + f * 32 + j) *
-                    exp2_any((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_any(key_features + f * 16 + j, load_any(k_tile + f * 16 + j) *
+                    exp2_any((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -5881,10 +5850,10 @@ APART void gla_fold_any(const struct call *call, int64_t task, const struct part
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any t_0 = (load_any(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_any t_0 = (load_any(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_any t_1 = pow_any(splat_any(2.7182818f), t_0);
             const mask_any t_2 = t_1 < 0.5f;
@@ -5950,41 +5919,41 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 32);
+            log_decay_q_low_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_de ... */
         const int t_7 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                store_any(query + f * 32 + i, (load_any(q_tile + f * 32 + i) * 0.125f) * (t_7 ? splat_any(1.0f) :
-                    exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                store_any(query + f * 16 + i, (load_any(q_tile + f * 16 + i) * 0.125f) * (t_7 ? splat_any(1.0f) :
+                    exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 16 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
             }
         }
@@ -5994,18 +5963,18 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 32 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight + j * 32 + i, splat_any(0.0f));
+                        store_any(weight + j * 16 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -6015,40 +5984,40 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_any weight_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        weight_in += ((load_any(q_tile + d * 32 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) *
-                            exp2_any(((load_any(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row
-                            + d])) + (load_any(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                        weight_in += ((load_any(q_tile + d * 16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) *
+                            exp2_any(((load_any(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row
+                            + d])) + (load_any(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
                             log_decay_k_low_row + d]))) * 1.442695f);
                     }
-                    store_any(weight + j * 32 + i, load_any(weight + j * 32 + i) + weight_in);
+                    store_any(weight + j * 16 + i, load_any(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                 const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_9 = (i0 + i + lane_any) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_9) &
-                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight + j * 32 + i),
+                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_9) &
+                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight + j * 16 + i),
                             splat_any(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[8] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 32) <= (j0 + j);
+                    const int t_11 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_10)) &
                             (-(int64_t)t_11), mask_any);
                     }
-                    add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -6057,12 +6026,12 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
+                    store_any(sum + e * 16 + i, load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i));
                 }
             }
         }
         /* out = sum, transposed back */
-        transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -6070,7 +6039,7 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
 static void gla_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_begin_any(call, task, part, iteration);
     synchronise(part);
@@ -6715,35 +6684,35 @@ APART void gla_linear_dq_dlog_decay_q_keys_any(const struct call *call, int64_t 
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 32);
+            log_decay_k_low_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                store_any(key_features + f * 32 + j, load_any(k_tile + f * 32 + j) *
-                    exp2_any((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_any(key_features + f * 16 + j, load_any(k_tile + f * 16 + j) *
+                    exp2_any((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -6779,10 +6748,10 @@ APART void gla_linear_dq_dlog_decay_q_fold_any(const struct call *call, int64_t 
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any t_0 = (load_any(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_any t_0 = (load_any(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_any t_1 = pow_any(splat_any(2.7182818f), t_0);
             const mask_any t_2 = t_1 < 0.5f;
@@ -6851,45 +6820,45 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, i: 32] */
-    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 20480); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 282624); /* [d: 64, i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 290816); /* [d: 64, i: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 299008); /* [d: 64, j: 32, i: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 561152); /* [d: 64, i: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 569344); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 64, i: 16] */
+    float *const query = (float *)(void *)(part->work + 5120); /* [f: 64, i: 16] */
+    float *const weight = (float *)(void *)(part->work + 9216); /* [d: 64, j: 16, i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 74752); /* [d: 64, i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 78848); /* [d: 64, i: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 82944); /* [d: 64, j: 16, i: 16] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 148480); /* [d: 64, i: 16] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 152576); /* [d: 64, i: 16] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(part->work + 577536); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 585728); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 593920); /* [d: 64, i: 32] */
-    float *const q_tile = (float *)(void *)(part->work + 602112); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const dout_tile = (float *)(void *)(part->work + 156672); /* [e: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 160768); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 164864); /* [d: 64, i: 16] */
+    float *const q_tile = (float *)(void *)(part->work + 168960); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+        transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+            for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 32);
+            log_decay_q_low_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
         dot7_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
@@ -6898,13 +6867,13 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
         const int t_8 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_any sum_from_state_7 = load_any(sum_from_state + f * 32 + i);
-                const vec_any t_9 = exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk
-                    * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i)
-                    - (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                const vec_any sum_from_state_7 = load_any(sum_from_state + f * 16 + i);
+                const vec_any t_9 = exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk
+                    * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 16 + i)
+                    - (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f);
-                store_any(query + f * 32 + i, sum_from_state_7 * ((t_8 ? splat_any(1.0f) : t_9) * 0.125f));
-                store_any(sum_from_state + f * 32 + i, sum_from_state_7 * ((load_any(q_tile + f * 32 + i) * (t_8 ?
+                store_any(query + f * 16 + i, sum_from_state_7 * ((t_8 ? splat_any(1.0f) : t_9) * 0.125f));
+                store_any(sum_from_state + f * 16 + i, sum_from_state_7 * ((load_any(q_tile + f * 16 + i) * (t_8 ?
                     splat_any(0.0f) : t_9)) * 0.125f));
             }
         }
@@ -6912,15 +6881,15 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_sum + d * 32 + i, splat_any(0.0f));
-                    store_any(row_sum_compensation + d * 32 + i, splat_any(0.0f));
-                    store_any(row_sum_2 + d * 32 + i, splat_any(0.0f));
-                    store_any(row_sum_2_compensation + d * 32 + i, splat_any(0.0f));
+                    store_any(row_sum + d * 16 + i, splat_any(0.0f));
+                    store_any(row_sum_compensation + d * 16 + i, splat_any(0.0f));
+                    store_any(row_sum_2 + d * 16 + i, splat_any(0.0f));
+                    store_any(row_sum_2_compensation + d * 16 + i, splat_any(0.0f));
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
             dot8_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
             if (dq) {
@@ -6929,24 +6898,24 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + d * 1024 + j * 32 + i, load_any(score + j * 32 + i) * (((k[(j0 + j) *
-                                k_row + d]) * exp2_any(((load_any(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j)
-                                * log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 32 + i) -
+                            store_any(weight + d * 256 + j * 16 + i, load_any(score + j * 16 + i) * (((k[(j0 + j) *
+                                k_row + d]) * exp2_any(((load_any(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j)
+                                * log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 16 + i) -
                                 (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
                         }
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dq) {
-                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+                    /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                     const int64_t t_10 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_11 = (i0 + i + lane_any) + t_10;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight + d * 1024 + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any),
-                                    load_any(weight + d * 1024 + j * 32 + i), splat_any(0.0f)));
+                                store_any(weight + d * 256 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <=
+                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
+                                    load_any(weight + d * 256 + j * 16 + i), splat_any(0.0f)));
                             }
                     }
                 }
@@ -6957,27 +6926,26 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
                 for (int64_t d = 0; d < 64; d++) {
                     vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(weight + d * 1024 + j * 32 + i);
-                        store_any(weight_2 + d * 1024 + j * 32 + i, load_any(score + j * 32 + i) * (((load_any(q_tile +
-                            d * 32 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_any(((load_any(log_decay_q_tile +
-                            d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row + d])) +
-                            (load_any(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
-                            log_decay_k_low_row + d]))) * 1.442695f)));
+                        row_sum_in += load_any(weight + d * 256 + j * 16 + i);
+                        store_any(weight_2 + d * 256 + j * 16 + i, load_any(score + j * 16 + i) * (((load_any(q_tile + d
+                            * 16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_any(((load_any(log_decay_q_tile + d
+                            * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_any(log_decay_q_low_tile
+                            + d * 16 + i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
                     }
-                    add_any(row_sum + d * 32 + i, row_sum_compensation + d * 32 + i, row_sum_in, splat_any(1));
+                    add_any(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_any(1));
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
-                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight_2, 0.0f) */
+                    /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     const int64_t t_12 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_13 = (i0 + i + lane_any) + t_12;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_2 + d * 1024 + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j)
-                                    <= t_13) & (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any),
-                                    load_any(weight_2 + d * 1024 + j * 32 + i), splat_any(0.0f)));
+                                store_any(weight_2 + d * 256 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <=
+                                    t_13) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
+                                    load_any(weight_2 + d * 256 + j * 16 + i), splat_any(0.0f)));
                             }
                     }
                 }
@@ -6988,9 +6956,9 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
                     for (int64_t d = 0; d < 64; d++) {
                         vec_any row_sum_2_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_2_in += load_any(weight_2 + d * 1024 + j * 32 + i);
+                            row_sum_2_in += load_any(weight_2 + d * 256 + j * 16 + i);
                         }
-                        add_any(row_sum_2 + d * 32 + i, row_sum_2_compensation + d * 32 + i, row_sum_2_in,
+                        add_any(row_sum_2 + d * 16 + i, row_sum_2_compensation + d * 16 + i, row_sum_2_in,
                             splat_any(1));
                     }
                 }
@@ -7000,19 +6968,19 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_sum + d * 32 + i, load_any(query + d * 32 + i) + load_any(row_sum + d * 32 + i));
-                    store_any(row_sum_2 + d * 32 + i, load_any(sum_from_state + d * 32 + i) + load_any(row_sum_2 + d *
-                        32 + i));
+                    store_any(row_sum + d * 16 + i, load_any(query + d * 16 + i) + load_any(row_sum + d * 16 + i));
+                    store_any(row_sum_2 + d * 16 + i, load_any(sum_from_state + d * 16 + i) + load_any(row_sum_2 + d *
+                        16 + i));
                 }
             }
         }
         if (dq) {
             /* dq = row_sum, transposed back */
-            transpose_any(row_sum, 32, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+            transpose_any(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row);
         }
         if (dlog_decay_q) {
             /* dlog_decay_q = row_sum_2, transposed back */
-            transpose_any(row_sum_2, 32, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+            transpose_any(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
         }
     }
 }
@@ -7021,7 +6989,7 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
 static void gla_linear_dq_dlog_decay_q_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_linear_dq_dlog_decay_q_begin_any(call, task, part, iteration);
     synchronise(part);
@@ -7074,7 +7042,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t m = task % members;
@@ -7096,13 +7064,13 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 32768); /* [f: 64, i: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 40960); /* [f: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(part->work + 4096); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, i: 16] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16384); /* [f: 64, i: 16] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 20480); /* [f: 64, i: 16] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -7111,51 +7079,51 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
             }
         }
     }
-    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
-        i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
+        i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 32);
+            log_decay_q_low_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 32 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_at[f * 32 + i] = 0;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
+                i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 32 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1),
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
+                log_decay_chunk_low[max(min(((max((i0 + i) + n_k - n_q, 0) / 16) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_low_at[f * 32 + i] = 0;
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
-        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+        /* key_features = ((q_tile * 0.125f) * select((max(i + (n_k - n_q), 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
         const int64_t t_0 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_1 = ((((((i0 + i + lane_any) + t_0) > 0) & ((i0 + i + lane_any) + t_0)) | (~(((i0 + i +
-                lane_any) + t_0) > 0) & (0 - (ints_any){0}))) / 32) == 0;
+                lane_any) + t_0) > 0) & (0 - (ints_any){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_any log_decay_chunk_at_2 = load_any(log_decay_chunk_at + f * 32 + i);
-                const vec_any log_decay_chunk_low_at_3 = load_any(log_decay_chunk_low_at + f * 32 + i);
-                store_any(key_features + f * 32 + i, ((load_any(q_tile + f * 32 + i) * 0.125f) *
+                const vec_any log_decay_chunk_at_2 = load_any(log_decay_chunk_at + f * 16 + i);
+                const vec_any log_decay_chunk_low_at_3 = load_any(log_decay_chunk_low_at + f * 16 + i);
+                store_any(key_features + f * 16 + i, ((load_any(q_tile + f * 16 + i) * 0.125f) *
                     pick_any(__builtin_convertvector(t_1, mask_any), splat_any(1.0f),
-                    exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - log_decay_chunk_at_2) +
-                    (load_any(log_decay_q_low_tile + f * 32 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
-                    exp2_any(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1,
+                    exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_2) +
+                    (load_any(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_3)) * 1.442695f))) *
+                    exp2_any(((log_decay_chunk_at_2 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1,
                     n_k - 1), 0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_3 -
-                    (log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+                    (log_decay_chunk_low[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
         }
@@ -7171,7 +7139,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_any(const 
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
@@ -7193,11 +7161,11 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_any(const 
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any t_4 = (load_any(log_decay_chunk + max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min(((chunks - chunk - 1) * 32) - 1,
+            const vec_any t_4 = (load_any(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunks - chunk) *
-                32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min(((chunks -
-                chunk - 1) * 32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
+                16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min(((chunks -
+                chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_any t_5 = pow_any(splat_any(2.7182818f), t_4);
             const mask_any t_6 = t_5 < 0.5f;
             store_any(kept_share + f, pick_any(t_6, t_5, splat_any(1.0f)));
@@ -7233,7 +7201,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t m = task % members;
@@ -7266,21 +7234,21 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [d: 64, i: 32, j: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 262144); /* [i: 32, j: 32] */
-    float *const score = (float *)(void *)(part->work + 266240); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 270336); /* [f: 64, j: 32] */
-    float *const weight_3 = (float *)(void *)(part->work + 278528); /* [d: 64, i: 32, j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 540672); /* [d: 64, j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 548864); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 557056); /* [f: 64, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 565248); /* [d: 64, j: 32] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 573440); /* [d: 64, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 581632); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 589824); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 598016); /* [e: 64, j: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [d: 64, i: 16, j: 16] */
+    float *const weight_2 = (float *)(void *)(part->work + 65536); /* [i: 16, j: 16] */
+    float *const score = (float *)(void *)(part->work + 66560); /* [i: 16, j: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, j: 16] */
+    float *const query_2 = (float *)(void *)(part->work + 67584); /* [f: 64, j: 16] */
+    float *const weight_3 = (float *)(void *)(part->work + 71680); /* [d: 64, i: 16, j: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 137216); /* [d: 64, j: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 141312); /* [d: 64, j: 16] */
+    float *const query_sum = (float *)(void *)(part->work + 145408); /* [f: 64, j: 16] */
+    float *const row_sum_2 = (float *)(void *)(part->work + 149504); /* [d: 64, j: 16] */
+    float *const row_sum_2_compensation = (float *)(void *)(part->work + 153600); /* [d: 64, j: 16] */
+    float *const sum = (float *)(void *)(part->work + 157696); /* [e: 64, j: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 161792); /* [e: 64, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 165888); /* [e: 64, j: 16] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     const int64_t linear_heads_0_row = call->linear_heads_0_at.row;
@@ -7290,33 +7258,33 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
     const int64_t dlog_decay_k_row = call->dlog_decay_k_at.row;
-    float *const k_tile = (float *)(void *)(part->work + 606208); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 614400); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 622592); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 630784); /* [e: 64, j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 169984); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 174080); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 178176); /* [d: 64, j: 16] */
+    float *const v_tile = (float *)(void *)(part->work + 182272); /* [e: 64, j: 16] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
+        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 32);
+            log_decay_k_low_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 32);
+            transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + j] = 0;
+                for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
             /* sum_from_state[f][j] = sum over e of state * v_tile */
             dot7_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
@@ -7324,13 +7292,13 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_any query_new11 = load_any(k_tile + f * 32 + j) * exp2_any((((log_decay_chunk[max(min(((chunks
-                    - chunk) * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 32 +
-                    j)) + ((log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 32 + j))) * 1.442695f);
-                store_any(query + f * 32 + j, query_new11);
-                store_any(query_2 + f * 32 + j, load_any(sum_from_state + f * 32 + j) * (-query_new11));
-                store_any(query_sum + f * 32 + j, splat_any(0.0f));
+                const vec_any query_new11 = load_any(k_tile + f * 16 + j) * exp2_any((((log_decay_chunk[max(min(((chunks
+                    - chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 16 +
+                    j)) + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
+                store_any(query + f * 16 + j, query_new11);
+                store_any(query_2 + f * 16 + j, load_any(sum_from_state + f * 16 + j) * (-query_new11));
+                store_any(query_sum + f * 16 + j, splat_any(0.0f));
             }
         }
         if (linear_heads_0) {
@@ -7338,11 +7306,11 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                log_decay_k_low_tile)) * 1.442 ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_sum + f * 32 + j, load_any(query_sum + f * 32 + j) + (load_any(sum_from_state + f *
-                        32 + j) * exp2_any((((log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 32 + j)) +
-                        ((log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 32 + j))) *
+                    store_any(query_sum + f * 16 + j, load_any(query_sum + f * 16 + j) + (load_any(sum_from_state + f *
+                        16 + j) * exp2_any((((log_decay_chunk[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 16 + j)) +
+                        ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+                        0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 16 + j))) *
                         1.442695f)));
                 }
             }
@@ -7352,10 +7320,10 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(row_sum + d * 32 + j, splat_any(0.0f));
-                        store_any(row_sum_compensation + d * 32 + j, splat_any(0.0f));
-                        store_any(row_sum_2 + d * 32 + j, splat_any(0.0f));
-                        store_any(row_sum_2_compensation + d * 32 + j, splat_any(0.0f));
+                        store_any(row_sum + d * 16 + j, splat_any(0.0f));
+                        store_any(row_sum_compensation + d * 16 + j, splat_any(0.0f));
+                        store_any(row_sum_2 + d * 16 + j, splat_any(0.0f));
+                        store_any(row_sum_2_compensation + d * 16 + j, splat_any(0.0f));
                     }
                 }
             }
@@ -7365,8 +7333,8 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum + e * 32 + j, splat_any(0.0f));
-                        store_any(sum_compensation + e * 32 + j, splat_any(0.0f));
+                        store_any(sum + e * 16 + j, splat_any(0.0f));
+                        store_any(sum_compensation + e * 16 + j, splat_any(0.0f));
                     }
                 }
             }
@@ -7375,29 +7343,29 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
             {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
             {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
-            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
+            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
+                const int64_t i1 = min(i0 + 16, i_end);
                 if (linear_heads_1 || dlog_decay_k) {
                     /* weight = ((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                        log_decay_k_low_tile)) * 1.442695f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_any(weight + d * 1024 + i * 32 + j, (((q[(i0 + i) * q_row + d]) * 0.125f) *
-                                    load_any(k_tile + d * 32 + j)) * exp2_any((((log_decay_q[(i0 + i) * log_decay_q_row
-                                    + d]) - load_any(log_decay_k_tile + d * 32 + j)) + ((log_decay_q_low[(i0 + i) *
-                                    log_decay_q_low_row + d]) - load_any(log_decay_k_low_tile + d * 32 + j))) *
+                                store_any(weight + d * 256 + i * 16 + j, (((q[(i0 + i) * q_row + d]) * 0.125f) *
+                                    load_any(k_tile + d * 16 + j)) * exp2_any((((log_decay_q[(i0 + i) * log_decay_q_row
+                                    + d]) - load_any(log_decay_k_tile + d * 16 + j)) + ((log_decay_q_low[(i0 + i) *
+                                    log_decay_q_low_row + d]) - load_any(log_decay_k_low_tile + d * 16 + j))) *
                                     1.442695f));
                             }
                     }
@@ -7407,7 +7375,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                store_any(weight_2 + i * 32 + j, splat_any(0.0f));
+                                store_any(weight_2 + i * 16 + j, splat_any(0.0f));
                             }
                         }
                     }
@@ -7416,9 +7384,9 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             vec_any weight_2_in = (vec_any){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                weight_2_in += load_any(weight + d * 1024 + i * 32 + j);
+                                weight_2_in += load_any(weight + d * 256 + i * 16 + j);
                             }
-                            store_any(weight_2 + i * 32 + j, load_any(weight_2 + i * 32 + j) + weight_2_in);
+                            store_any(weight_2 + i * 16 + j, load_any(weight_2 + i * 16 + j) + weight_2_in);
                         }
                     }
                 }
@@ -7430,28 +7398,28 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_any score_12 = load_any(score + i * 32 + j);
-                                store_any(weight_3 + d * 1024 + i * 32 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_any score_12 = load_any(score + i * 16 + j);
+                                store_any(weight_3 + d * 256 + i * 16 + j, score_12 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_any((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_any(log_decay_k_tile
-                                    + d * 32 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
-                                    load_any(log_decay_k_low_tile + d * 32 + j))) * 1.442695f)) * 0.125f));
-                                store_any(weight + d * 1024 + i * 32 + j, score_12 * (-load_any(weight + d * 1024 + i *
-                                    32 + j)));
+                                    + d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
+                                    load_any(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
+                                store_any(weight + d * 256 + i * 16 + j, score_12 * (-load_any(weight + d * 256 + i * 16
+                                    + j)));
                             }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (dlog_decay_k) {
-                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const ints_any t_13 = j0 + j + lane_any;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     const int64_t t_14 = (i0 + i) + n_k - n_q;
-                                    store_any(weight + d * 1024 + i * 32 + j, pick_any(__builtin_convertvector((t_13 <=
-                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_13), mask_any),
-                                        load_any(weight + d * 1024 + i * 32 + j), splat_any(0.0f)));
+                                    store_any(weight + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_13 <=
+                                        t_14) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_13), mask_any),
+                                        load_any(weight + d * 256 + i * 16 + j), splat_any(0.0f)));
                                 }
                         }
                     }
@@ -7462,25 +7430,24 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         for (int64_t d = 0; d < 64; d++) {
                             vec_any row_sum_in = (vec_any){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                row_sum_in += load_any(weight + d * 1024 + i * 32 + j);
+                                row_sum_in += load_any(weight + d * 256 + i * 16 + j);
                             }
-                            add_any(row_sum + d * 32 + j, row_sum_compensation + d * 32 + j, row_sum_in, splat_any(1));
+                            add_any(row_sum + d * 16 + j, row_sum_compensation + d * 16 + j, row_sum_in, splat_any(1));
                         }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_0) {
-                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight_3 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const ints_any t_15 = j0 + j + lane_any;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     const int64_t t_16 = (i0 + i) + n_k - n_q;
-                                    store_any(weight_3 + d * 1024 + i * 32 + j,
-                                        pick_any(__builtin_convertvector((t_15 <= t_16) & (((max((i0 + i) + n_k - n_q,
-                                        0) / 32) * 32) <= t_15), mask_any), load_any(weight_3 + d * 1024 + i * 32 + j),
-                                        splat_any(0.0f)));
+                                    store_any(weight_3 + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_15 <=
+                                        t_16) & (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_15), mask_any),
+                                        load_any(weight_3 + d * 256 + i * 16 + j), splat_any(0.0f)));
                                 }
                         }
                     }
@@ -7491,24 +7458,24 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         for (int64_t d = 0; d < 64; d++) {
                             vec_any row_sum_2_in = (vec_any){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                row_sum_2_in += load_any(weight_3 + d * 1024 + i * 32 + j);
+                                row_sum_2_in += load_any(weight_3 + d * 256 + i * 16 + j);
                             }
-                            add_any(row_sum_2 + d * 32 + j, row_sum_2_compensation + d * 32 + j, row_sum_2_in,
+                            add_any(row_sum_2 + d * 16 + j, row_sum_2_compensation + d * 16 + j, row_sum_2_in,
                                 splat_any(1));
                         }
                     }
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_1) {
-                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                        /* weight_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const ints_any t_17 = j0 + j + lane_any;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_18 = (i0 + i) + n_k - n_q;
-                                store_any(weight_2 + i * 32 + j, pick_any(__builtin_convertvector((t_17 <= t_18) &
-                                    (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_17), mask_any),
-                                    load_any(weight_2 + i * 32 + j), splat_any(0.0f)));
+                                store_any(weight_2 + i * 16 + j, pick_any(__builtin_convertvector((t_17 <= t_18) &
+                                    (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_17), mask_any),
+                                    load_any(weight_2 + i * 16 + j), splat_any(0.0f)));
                             }
                         }
                     }
@@ -7521,15 +7488,15 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         dot4_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            mask_any in_region[8] = {0};
+                            mask_any in_region[4] = {0};
                             if (finite_any(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
                             const int64_t t_20 = (i0 + i) + n_k - n_q;
-                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                            const int64_t t_21 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const ints_any t_19 = j0 + j + lane_any;
                                 in_region[j / 4] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19), mask_any);
                             }
-                            add_seen_any(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 32,
+                            add_seen_any(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);
                         }
                     } else
@@ -7543,9 +7510,9 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(row_sum + d * 32 + j, load_any(query_2 + d * 32 + j) + load_any(row_sum + d * 32 +
+                        store_any(row_sum + d * 16 + j, load_any(query_2 + d * 16 + j) + load_any(row_sum + d * 16 +
                             j));
-                        store_any(row_sum_2 + d * 32 + j, load_any(query_sum + d * 32 + j) + load_any(row_sum_2 + d * 32
+                        store_any(row_sum_2 + d * 16 + j, load_any(query_sum + d * 16 + j) + load_any(row_sum_2 + d * 16
                             + j));
                     }
                 }
@@ -7556,7 +7523,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum + e * 32 + j, load_any(sum + e * 32 + j) + load_any(sum_from_state_2 + e * 32 +
+                        store_any(sum + e * 16 + j, load_any(sum + e * 16 + j) + load_any(sum_from_state_2 + e * 16 +
                             j));
                     }
                 }
@@ -7564,15 +7531,15 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
         }
         if (linear_heads_0) {
             /* linear_heads_0 = row_sum_2, transposed back */
-            transpose_any(row_sum_2, 32, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
+            transpose_any(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum, transposed back */
-            transpose_any(sum, 32, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
+            transpose_any(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum, transposed back */
-            transpose_any(row_sum, 32, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+            transpose_any(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
         }
     }
 }
@@ -7582,7 +7549,7 @@ static void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any(const stru
     struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin_any(call, task, part, iteration);
     synchronise(part);
@@ -7614,8 +7581,8 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
+    const int64_t tiles = (n_k + 16 - 1) / 16, j0 = (tiles - 1 - task % tiles) * 16,
+        j1 = min(j0 + 16, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch
@@ -7626,20 +7593,20 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
         + g * members * call->linear_heads_1_at.head : NULL;
     const int64_t linear_heads_1_row = call->linear_heads_1_at.row;
     const int64_t linear_heads_1_head = call->linear_heads_1_at.head;
-    float *const row_sum = (float *)(void *)(work + 0); /* [d: 64, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(work + 8192); /* [e: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 0); /* [d: 64, j: 16] */
+    float *const row_sum_2 = (float *)(void *)(work + 4096); /* [e: 64, j: 16] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const linear_heads_0_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 32] */
-    float *const linear_heads_1_tile = (float *)(void *)(work + 24576); /* [e: 64, j: 32] */
+    float *const linear_heads_0_tile = (float *)(void *)(work + 8192); /* [d: 64, j: 16] */
+    float *const linear_heads_1_tile = (float *)(void *)(work + 12288); /* [e: 64, j: 16] */
     if (dk) {
         /* row_sum = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(row_sum + d * 32 + j, splat_any(0.0f));
+                    store_any(row_sum + d * 16 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7649,7 +7616,7 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(row_sum_2 + e * 32 + j, splat_any(0.0f));
+                    store_any(row_sum_2 + e * 16 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7658,24 +7625,24 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
             transpose_any(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
-                j1 - j0, 64, linear_heads_0_tile, 32);
+                j1 - j0, 64, linear_heads_0_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 32 + j] = 0;
+                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
             transpose_any(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
-                j1 - j0, 64, linear_heads_1_tile, 32);
+                j1 - j0, 64, linear_heads_1_tile, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 32 + j] = 0;
+                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
         if (dk) {
             /* row_sum += linear_heads_0_tile */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(row_sum + d * 32 + j, load_any(row_sum + d * 32 + j) + load_any(linear_heads_0_tile +
-                            d * 32 + j));
+                        store_any(row_sum + d * 16 + j, load_any(row_sum + d * 16 + j) + load_any(linear_heads_0_tile +
+                            d * 16 + j));
                     }
                 }
             }
@@ -7685,8 +7652,8 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(row_sum_2 + e * 32 + j, load_any(row_sum_2 + e * 32 + j) +
-                            load_any(linear_heads_1_tile + e * 32 + j));
+                        store_any(row_sum_2 + e * 16 + j, load_any(row_sum_2 + e * 16 + j) +
+                            load_any(linear_heads_1_tile + e * 16 + j));
                     }
                 }
             }
@@ -7694,11 +7661,11 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_any(row_sum, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_any(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row);
     }
     if (dv) {
         /* dv = row_sum_2, transposed back */
-        transpose_any(row_sum_2, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_any(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -7812,19 +7779,19 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_v4, .tile = -1, .own = 57344, .of_token = 4160,
+        if (n_k >= 32) return (struct version){.head = gla_linear_v4, .tile = -1, .own = 28672, .of_token = 4160,
             .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_rows_v4, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_v3, .tile = -1, .own = 57344, .of_token = 4160,
+        if (n_k >= 32) return (struct version){.head = gla_linear_v3, .tile = -1, .own = 28672, .of_token = 4160,
             .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_rows_v3, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
     }
 #endif
-    if (n_k >= 48) return (struct version){.head = gla_linear_any, .tile = -1, .own = 57344, .of_token = 4160,
+    if (n_k >= 32) return (struct version){.head = gla_linear_any, .tile = -1, .own = 28672, .of_token = 4160,
         .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = gla_rows_any, .tile = 64, .own = 155648, .of_pair = 128, .saves = 1};
 }
@@ -7934,7 +7901,7 @@ static int set_strides(struct call *call)
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
-    static const int64_t from[] = {0, 48};
+    static const int64_t from[] = {0, 32};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
         const struct version v = version(from[k]);
@@ -8209,7 +8176,7 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 610304,
+        if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 173056,
             .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_dq_dlog_decay_q_v4, .tile = 64, .own = 9641984, .of_pair = 128,
             .wanted = wanted_0};
@@ -8217,21 +8184,21 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 610304,
+        if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 173056,
             .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_dq_dlog_decay_q_v3, .tile = 64, .own = 9641984, .of_pair = 128,
             .wanted = wanted_0};
     }
 #endif
-    if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 610304,
+    if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 173056,
         .of_token = 4160, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = gla_dq_dlog_decay_q_any, .tile = 64, .own = 9641984, .of_pair = 128,
         .wanted = wanted_0};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4,
-            .tile = -1, .own = 638976, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
+        if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4,
+            .tile = -1, .own = 186368, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
             .together = 1};
         return (struct version){.rows = gla_dk_dv_v4, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
             .of_keys = OF_KEY_HEAD};
@@ -8239,22 +8206,22 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3,
-            .tile = -1, .own = 638976, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
+        if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3,
+            .tile = -1, .own = 186368, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
             .together = 1};
         return (struct version){.rows = gla_dk_dv_v3, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
             .of_keys = OF_KEY_HEAD};
     }
 #endif
-    if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any,
-        .tile = -1, .own = 638976, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
+    if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any,
+        .tile = -1, .own = 186368, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
         .together = 1};
     return (struct version){.rows = gla_dk_dv_any, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
         .of_keys = OF_KEY_HEAD};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_v4, .tile = 32, .own = 32768,
+        if (n_k >= 32) return (struct version){.rows = gla_linear_totals1_v4, .tile = 16, .own = 16384,
             .of_token = 4160, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
         return (struct version){.rows = gla_dlog_decay_k_v4, .tile = 64, .own = 4890624, .of_pair = 128,
             .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
@@ -8262,20 +8229,20 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_v3, .tile = 32, .own = 32768,
+        if (n_k >= 32) return (struct version){.rows = gla_linear_totals1_v3, .tile = 16, .own = 16384,
             .of_token = 4160, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
         return (struct version){.rows = gla_dlog_decay_k_v3, .tile = 64, .own = 4890624, .of_pair = 128,
             .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     }
 #endif
-    if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_any, .tile = 32, .own = 32768, .of_token = 4160,
+    if (n_k >= 32) return (struct version){.rows = gla_linear_totals1_any, .tile = 16, .own = 16384, .of_token = 4160,
         .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
     return (struct version){.rows = gla_dlog_decay_k_any, .tile = 64, .own = 4890624, .of_pair = 128,
         .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_v4, .tile = 64, .own = 32768,
+        if (n_k >= 32) return (struct version){.rows = gla_linear_terms_dgate_v4, .tile = 64, .own = 32768,
             .of_pair = 128, .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
         return (struct version){.rows = gla_terms_dgate_v4, .tile = 64, .own = 32768, .of_pair = 128,
             .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
@@ -8283,13 +8250,13 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_v3, .tile = 64, .own = 32768,
+        if (n_k >= 32) return (struct version){.rows = gla_linear_terms_dgate_v3, .tile = 64, .own = 32768,
             .of_pair = 128, .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
         return (struct version){.rows = gla_terms_dgate_v3, .tile = 64, .own = 32768, .of_pair = 128,
             .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
     }
 #endif
-    if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_any, .tile = 64, .own = 32768, .of_pair = 128,
+    if (n_k >= 32) return (struct version){.rows = gla_linear_terms_dgate_any, .tile = 64, .own = 32768, .of_pair = 128,
         .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
     return (struct version){.rows = gla_terms_dgate_any, .tile = 64, .own = 32768, .of_pair = 128, .wanted = wanted_4,
         .of_keys = OF_QUERY_HEAD};
@@ -8298,7 +8265,7 @@ static struct version part_version(int part, int64_t n_k)
 
 /* The numbers of keys at which a part may change to another version. */
 static const int64_t part_from[] = {
-    0, 48
+    0, 32
 };
 
 /* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,

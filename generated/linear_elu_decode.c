@@ -3580,7 +3580,8 @@ int linear_elu_decode_forward(const struct attn_problem *problem, const struct l
 
 /* ==== the state of sequences that grow ==== */
 /* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
-   sequence, and rows of the keys and values that are still needed one by one. */
+   sequence, earlier sums to which a sequence can go back, and rows of the keys and values that are still needed one by
+   one. */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
@@ -3588,6 +3589,7 @@ struct state_header {
     uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: that fit per sequence; chunk, kept: as in struct version */
+    int64_t rewind, earlier; /* the number of tokens to go back, and of earlier sums of each sequence */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3597,6 +3599,7 @@ struct sequence { /* the members are positions */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
+    int64_t oldest;        /* the oldest of the stored sums contain the keys before this position */
 };
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
 enum { ROW_ARRAYS = 2, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
@@ -3605,6 +3608,7 @@ struct places {
     struct state_header *header;
     struct sequence *sequence;
     unsigned char *kept, *work; /* the sums of all heads; workspace of linear_elu_decode_state_fold */
+    unsigned char *earlier; /* for each sequence, a ring of earlier sums of all heads */
     unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
 };
 
@@ -3685,10 +3689,12 @@ static struct version extend_version(void)
 }
 
 /* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
-   0 rows before those keys, and the first rows if the state always keeps them. */
-static int64_t first_needed(const struct sequence *s)
+   0 rows before those keys, and the first rows if the state always keeps them. A sequence that may go back needs
+   the rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
+static int64_t first_needed(const struct sequence *s, int64_t rewind)
 {
-    return max(s->start, s->summed - 0 - 0);
+    (void)rewind;
+    return max(s->start, s->oldest - 0 - 0);
 }
 
 /* Sets s->summed after a call that has extended the sequence to s->length. Sums contain only whole chunks. */
@@ -3706,7 +3712,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 2;
+    header->format = 3;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0x85491b94d1d7a57e);
     header->dtype = ATTN_F32;
@@ -3715,7 +3721,12 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
-    header->rows = 32;
+    if (p->rewind < 0) return ATTN_EPROBLEM;
+    if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
+    header->rewind = p->rewind;
+    header->earlier = (p->rewind + this->chunk - 1) / this->chunk;
+    header->rewind = header->earlier * this->chunk;
+    header->rows = 32 + header->rewind;
     header->read_back = 0;
     header->chunk = this->chunk;
     header->kept = (int64_t)this->kept;
@@ -3724,7 +3735,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
     if (error) return error;
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* 64: alignment of each array */
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
-    bytes = bytes_plus(bytes, bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads));
+    const size_t sums = bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads);
+    bytes = bytes_plus(bytes, bytes_times(sums, 1 + header->earlier));
     bytes = bytes_plus(bytes, this->join_work);
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
@@ -3744,7 +3756,9 @@ static struct places places_in(void *state, const struct state_header *header, c
     places.sequence = (struct sequence *)(void *)(memory + at);
     at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
     places.kept = memory + at;
-    at += h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
+    const int64_t sums = h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
+    places.earlier = memory + at + sums;
+    at += sums * (1 + h->earlier);
     places.work = memory + at;
     at += (int64_t)this->join_work;
     for (int a = 0; a < ROW_ARRAYS; a++) {
@@ -3784,8 +3798,9 @@ static int open_state(const struct attn_problem *problem, const struct version *
     if (places->header->check != check_of(places)) return ATTN_ESTATE;
     for (int64_t b = 0; b < expected.batch; b++) {
         const struct sequence s = places->sequence[b];
-        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.first > first_needed(&s) ||
-            s.length < s.summed || s.min_length < s.start || s.min_length > s.length ||
+        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
+            s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
+            s.min_length > s.length ||
             s.length - s.first > expected.rows)
             return ATTN_ESTATE;
     }
@@ -3815,7 +3830,7 @@ int linear_elu_decode_state_init(const struct attn_problem *problem, void *state
     memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
     *at.header = header;
     for (int64_t b = 0; b < problem->batch; b++)
-        at.sequence[b] = (struct sequence){start, start, start, start, start};
+        at.sequence[b] = (struct sequence){start, start, start, start, start, start};
     at.header->check = check_of(&at);
     return 0;
 }
@@ -3838,7 +3853,29 @@ int64_t linear_elu_decode_state_min_length(const struct attn_problem *problem, c
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
-    return max(s.summed, s.min_length);
+    return max(s.oldest, s.min_length);
+}
+
+/* Returns the bytes of the sums of a sequence. */
+static size_t bytes_of_sequence(const struct attn_problem *problem, const struct version *this)
+{
+    return (size_t)(this->tile == 0 ? problem->kv_heads : problem->heads) * this->kept;
+}
+
+/* Returns the address of the earlier sums of sequence b that contain the keys before `position`. */
+static unsigned char *earlier_sums(const struct places *at, int64_t b, int64_t position, size_t bytes)
+{
+    const struct state_header *const h = at->header;
+    return at->earlier + (size_t)(b * h->earlier + position / h->chunk % h->earlier) * bytes;
+}
+
+/* Stores the sums of `count` sequences, beginning with sequence b, as earlier sums. */
+static void store_sums(const struct attn_problem *problem, const struct version *this, const struct places *at,
+    int64_t b, int64_t count)
+{
+    const size_t bytes = bytes_of_sequence(problem, this);
+    for (int64_t x = b; x < b + count; x++)
+        memcpy(earlier_sums(at, x, at->sequence[x].summed, bytes), at->kept + (size_t)x * bytes, bytes);
 }
 
 int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
@@ -3852,7 +3889,12 @@ int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *s
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < linear_elu_decode_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
     s->length = length;
-    if (length == s->start) s->first = s->summed = s->min_length = length;
+    if (length > s->start && length < s->summed) {
+        const size_t bytes = bytes_of_sequence(problem, &this);
+        s->summed = length - length % this.chunk;
+        memcpy(at.kept + (size_t)sequence * bytes, earlier_sums(&at, sequence, s->summed, bytes), bytes);
+    }
+    if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
     at.header->check = check_of(&at);
     return 0;
 }
@@ -3862,8 +3904,9 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
 {
     const struct sequence s = source->sequence[from];
     target->sequence[to] = s;
-    const size_t kept = (size_t)(this->tile == 0 ? problem->kv_heads : problem->heads) * this->kept;
+    const size_t kept = bytes_of_sequence(problem, this), earlier = (size_t)target->header->earlier * kept;
     memcpy(target->kept + (size_t)to * kept, source->kept + (size_t)from * kept, kept);
+    if (earlier) memcpy(target->earlier + (size_t)to * earlier, source->earlier + (size_t)from * earlier, earlier);
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
     for (int a = 0; a < ROW_ARRAYS; a++)
         for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
@@ -3949,7 +3992,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
         copy_sequence(problem, this, to, b, from, b);
     else if (summed > 0) {
         const int64_t tasks = this->tile == 0 ? problem->kv_heads : problem->heads;
-        const size_t kept = (size_t)tasks * this->kept;
+        const size_t kept = bytes_of_sequence(problem, this);
         struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept,
             .folded = from->kept + (size_t)b * kept};
         call.p.n_k = summed;
@@ -3960,7 +4003,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
     for (int a = 0; a < ROW_ARRAYS; a++) remember(&target, open, &source, skip, more, a, 1);
     l->start = left.start;
     l->length = left.length + summed + more;
-    l->first = l->summed = left.summed + summed;
+    l->first = l->summed = l->oldest = left.summed + summed;
     l->min_length = open > 0 && summed > 0 ? l->length
         : right.min_length > right.start   ? left.length + right.min_length - right.start
                                            : left.min_length;
@@ -4014,7 +4057,7 @@ size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 {
-    const int64_t rows = at->header->rows;
+    const int64_t rows = at->header->rows, rewind = at->header->rewind;
     struct rows given = {{(unsigned char *)(uintptr_t)call.k, (unsigned char *)(uintptr_t)call.v}, {in_bytes(call.p.k,
         sizeof *call.k), in_bytes(call.p.v, sizeof *call.v)}};
     const struct rows kept = rows_in(at, b);
@@ -4030,14 +4073,25 @@ static int extend_some(struct call call, const struct version *extends, const st
     call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
     const int64_t first = s.length; /* the position of the call's first token */
     for (int64_t m; n > 0; n -= m) {
-        int in_place = first_needed(&s) >= first; /* all rows that are needed are in the call's arrays */
-        in_place &= n >= extends->chunk;
         m = n;
+        /* The sums before the last `earlier` chunks are stored, so the call adds these chunks one by one. */
+        const int64_t chunk = extends->chunk, last = (s.length + n) / chunk - at->header->earlier,
+            next = s.summed / chunk + 1;
+        const int stores = at->header->earlier > 0 && s.length + n >= next * chunk && next > last;
+        if (stores) {
+            m = next * chunk - s.length;
+            store_sums(&call.p, extends, at, b, count);
+        } else if (at->header->earlier > 0 && next <= last) {
+            m = last * chunk - s.length;
+            s.oldest = s.summed;
+        }
+        int in_place = first_needed(&s, rewind) >= first; /* all rows that are needed are in the call's arrays */
+        in_place &= m >= extends->chunk;
         if (in_place) {
             const struct rows numbered = from_row(given, -s.length);
             set_rows(&call, &numbered);
         } else {
-            const int64_t needed = first_needed(&s);
+            const int64_t needed = first_needed(&s, rewind);
             if (s.length - s.first + m > rows && needed > s.first) {
                 slide(&kept, count, needed - s.first, s.length - needed);
                 s.first = needed;
@@ -4055,9 +4109,12 @@ static int extend_some(struct call call, const struct version *extends, const st
         const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
         if (error) return error;
         s.length += m;
+        const int64_t summed = s.summed;
         count_summed(extends, &s);
+        if (s.summed > summed)
+            s.oldest = !stores ? s.summed : max(s.oldest, s.summed - at->header->earlier * extends->chunk);
         if (in_place) { /* copy the rows that later tokens need to the state */
-            s.first = first_needed(&s);
+            s.first = first_needed(&s, rewind);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++)
                 remember(&kept, -rows_before(a), &given, m - left - rows_before(a), left + rows_before(a), a, count);

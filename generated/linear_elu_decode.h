@@ -40,7 +40,7 @@ int linear_elu_decode_forward(const struct attn_problem *problem, const struct l
    A state contains no addresses, so its bytes can be copied and saved.
    If problem->state_bytes is not 0, it must be at least linear_elu_decode_state(problem).
    All functions return a negative ATTN_E… if the state is damaged, of another kernel,
-   or of another problem (batch, heads, kv_heads). */
+   or of another problem (batch, heads, kv_heads, rewind). */
 /* Returns the bytes of a state. Returns 0 if the problem is NULL or not valid. */
 size_t linear_elu_decode_state(const struct attn_problem *problem);
 /* Initialises a state whose sequences are all empty. The first token of each sequence will be at position
@@ -63,7 +63,9 @@ int64_t linear_elu_decode_state_length(const struct attn_problem *problem, const
 /* Returns the minimum length to which the sequence can be truncated. It can always be emptied, too. */
 int64_t linear_elu_decode_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence);
 /* Truncates a sequence to `length`. Returns ATTN_ELENGTH if the sequence is shorter, or if `length` is below
-   linear_elu_decode_state_min_length and the result is not empty. */
+   linear_elu_decode_state_min_length and the result is not empty. It can always go back by problem->rewind tokens from
+   the
+   longest that it has been; problem->rewind must be the same in all calls with a state. */
 int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
 /* Copies a sequence of the state `from` over a sequence of the state `to`, which may be the same state.
    Both states must be of this problem. */

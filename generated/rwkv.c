@@ -23,14 +23,14 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
-   Linear from 49 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
+   Linear from 33 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
+     generic    linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -503,25 +503,25 @@ TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -693,35 +693,35 @@ TARGET_v4 APART void rwkv_keys_v4(const struct call *call, int64_t task, const s
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            32);
+            16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v4(key_features + f * 32 + j, load_v4(k_tile + f * 32 + j) *
-                    exp2_v4((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_v4(key_features + f * 16 + j, load_v4(k_tile + f * 16 + j) *
+                    exp2_v4((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -756,10 +756,10 @@ TARGET_v4 APART void rwkv_fold_v4(const struct call *call, int64_t task, const s
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 t_0 = (load_v4(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_v4 t_0 = (load_v4(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_v4 t_1 = pow_v4(splat_v4(2.7182818f), t_0);
             const mask_v4 t_2 = t_1 < 0.5f;
@@ -825,63 +825,59 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            32);
+            16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
            - log_decay_chunk_l ... */
         const int t_7 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v4(query + f * 32 + i, load_v4(q_tile + f * 32 + i) * (t_7 ? splat_v4(1.0f) :
-                    exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                store_v4(query + f * 16 + i, load_v4(q_tile + f * 16 + i) * (t_7 ? splat_v4(1.0f) :
+                    exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 16 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        dot3_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        dot3_v4(state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+                store_v4(sum + e * 16 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(weight + j * 32 + i, splat_v4(0.0f));
-                    }
+                    store_v4(weight + j * 16 + i, splat_v4(0.0f));
                 }
             }
             /* weight += (q_tile * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
@@ -890,54 +886,52 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v4 weight_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_v4(q_tile + d * 32 + i) * (k[(j0 + j) * k_row + d])) *
-                            exp2_v4(((load_v4(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                            d])) + (load_v4(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                        weight_in += (load_v4(q_tile + d * 16 + i) * (k[(j0 + j) * k_row + d])) *
+                            exp2_v4(((load_v4(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
+                            d])) + (load_v4(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
                             log_decay_k_low_row + d]))) * 1.442695f);
                     }
-                    store_v4(weight + j * 32 + i, load_v4(weight + j * 32 + i) + weight_in);
+                    store_v4(weight + j * 16 + i, load_v4(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                 const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_9) &
-                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight + j * 32 + i),
+                        store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_9) &
+                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight + j * 16 + i),
                             splat_v4(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot4_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[2] = {0};
+                    mask_v4 in_region[1] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 32) <= (j0 + j);
+                    const int t_11 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_10)) &
                             (-(int64_t)t_11), mask_v4);
                     }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
+                    add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot5_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                }
+                store_v4(sum + e * 16 + i, load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i));
             }
         }
         /* out = sum, transposed back */
-        transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -945,7 +939,7 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
 TARGET_v4 static void rwkv_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         rwkv_begin_v4(call, task, part, iteration);
     synchronise(part);
@@ -1319,25 +1313,25 @@ TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -1509,35 +1503,35 @@ TARGET_v3 APART void rwkv_keys_v3(const struct call *call, int64_t task, const s
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            32);
+            16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v3(key_features + f * 32 + j, load_v3(k_tile + f * 32 + j) *
-                    exp2_v3((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_v3(key_features + f * 16 + j, load_v3(k_tile + f * 16 + j) *
+                    exp2_v3((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -1572,10 +1566,10 @@ TARGET_v3 APART void rwkv_fold_v3(const struct call *call, int64_t task, const s
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 t_0 = (load_v3(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_v3 t_0 = (load_v3(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_v3 t_1 = pow_v3(splat_v3(2.7182818f), t_0);
             const mask_v3 t_2 = t_1 < 0.5f;
@@ -1641,41 +1635,41 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            32);
+            16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
            - log_decay_chunk_l ... */
         const int t_7 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                store_v3(query + f * 32 + i, load_v3(q_tile + f * 32 + i) * (t_7 ? splat_v3(1.0f) :
-                    exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                store_v3(query + f * 16 + i, load_v3(q_tile + f * 16 + i) * (t_7 ? splat_v3(1.0f) :
+                    exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 16 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
             }
         }
@@ -1685,18 +1679,18 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight + j * 32 + i, splat_v3(0.0f));
+                        store_v3(weight + j * 16 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -1706,40 +1700,40 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v3 weight_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_v3(q_tile + d * 32 + i) * (k[(j0 + j) * k_row + d])) *
-                            exp2_v3(((load_v3(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                            d])) + (load_v3(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                        weight_in += (load_v3(q_tile + d * 16 + i) * (k[(j0 + j) * k_row + d])) *
+                            exp2_v3(((load_v3(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
+                            d])) + (load_v3(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
                             log_decay_k_low_row + d]))) * 1.442695f);
                     }
-                    store_v3(weight + j * 32 + i, load_v3(weight + j * 32 + i) + weight_in);
+                    store_v3(weight + j * 16 + i, load_v3(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                 const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_9) &
-                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight + j * 32 + i),
+                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_9) &
+                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight + j * 16 + i),
                             splat_v3(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[4] = {0};
+                    mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 32) <= (j0 + j);
+                    const int t_11 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_10)) &
                             (-(int64_t)t_11), mask_v3);
                     }
-                    add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -1748,12 +1742,12 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
+                    store_v3(sum + e * 16 + i, load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i));
                 }
             }
         }
         /* out = sum, transposed back */
-        transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -1761,7 +1755,7 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
 TARGET_v3 static void rwkv_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         rwkv_begin_v3(call, task, part, iteration);
     synchronise(part);
@@ -2125,25 +2119,25 @@ APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -2315,35 +2309,35 @@ APART void rwkv_keys_any(const struct call *call, int64_t task, const struct par
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
+    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 32);
+            log_decay_k_low_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                store_any(key_features + f * 32 + j, load_any(k_tile + f * 32 + j) *
-                    exp2_any((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 32 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+                store_any(key_features + f * 16 + j, load_any(k_tile + f * 16 + j) *
+                    exp2_any((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 16 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -2378,10 +2372,10 @@ APART void rwkv_fold_any(const struct call *call, int64_t task, const struct par
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any t_0 = (load_any(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min((chunk * 32) - 1,
+            const vec_any t_0 = (load_any(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const vec_any t_1 = pow_any(splat_any(2.7182818f), t_0);
             const mask_any t_2 = t_1 < 0.5f;
@@ -2447,41 +2441,41 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         * call->log_decay_chunk_at.head;
     const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49152); /* [d: 64, i: 32] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
-        ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
-        const int64_t i1 = min(i0 + 32, i_end);
+    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+        ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+        const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32);
+        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 32);
+            log_decay_q_low_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
+            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
            - log_decay_chunk_l ... */
         const int t_7 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                store_any(query + f * 32 + i, load_any(q_tile + f * 32 + i) * (t_7 ? splat_any(1.0f) :
-                    exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk * 32) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
+                store_any(query + f * 16 + i, load_any(q_tile + f * 16 + i) * (t_7 ? splat_any(1.0f) :
+                    exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 16 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
             }
         }
@@ -2491,18 +2485,18 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 32 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
             }
         }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
+        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+            const int64_t j1 = min(j0 + 16, j_end);
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight + j * 32 + i, splat_any(0.0f));
+                        store_any(weight + j * 16 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -2512,40 +2506,40 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_any weight_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_any(q_tile + d * 32 + i) * (k[(j0 + j) * k_row + d])) *
-                            exp2_any(((load_any(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row
-                            + d])) + (load_any(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
+                        weight_in += (load_any(q_tile + d * 16 + i) * (k[(j0 + j) * k_row + d])) *
+                            exp2_any(((load_any(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row
+                            + d])) + (load_any(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
                             log_decay_k_low_row + d]))) * 1.442695f);
                     }
-                    store_any(weight + j * 32 + i, load_any(weight + j * 32 + i) + weight_in);
+                    store_any(weight + j * 16 + i, load_any(weight + j * 16 + i) + weight_in);
                 }
             }
-            if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+            if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, 0.0f) */
                 const int64_t t_8 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_9 = (i0 + i + lane_any) + t_8;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_9) &
-                            (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight + j * 32 + i),
+                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_9) &
+                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight + j * 16 + i),
                             splat_any(0.0f)));
                     }
                 }
             }
             /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[8] = {0};
+                    mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
                     const int64_t t_10 = n_k - n_q;
-                    const int t_11 = (chunk * 32) <= (j0 + j);
+                    const int t_11 = (chunk * 16) <= (j0 + j);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_10)) &
                             (-(int64_t)t_11), mask_any);
                     }
-                    add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight + j * 32, in_region, i1 - i0);
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -2554,12 +2548,12 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
+                    store_any(sum + e * 16 + i, load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i));
                 }
             }
         }
         /* out = sum, transposed back */
-        transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -2567,7 +2561,7 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
 static void rwkv_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         rwkv_begin_any(call, task, part, iteration);
     synchronise(part);
@@ -2639,19 +2633,19 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 49) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 57344, .of_token = 4160,
+        if (n_k >= 33) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 28672, .of_token = 4160,
             .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 155648, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 49) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 57344, .of_token = 4160,
+        if (n_k >= 33) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 28672, .of_token = 4160,
             .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 155648, .of_pair = 128};
     }
 #endif
-    if (n_k >= 49) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 57344, .of_token = 4160,
+    if (n_k >= 33) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 28672, .of_token = 4160,
         .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 155648, .of_pair = 128};
 }
@@ -2759,7 +2753,7 @@ static int set_strides(struct call *call)
 /* Returns the largest workspace of a thread, in bytes, of any version that runs for n_k keys or fewer. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
-    static const int64_t from[] = {0, 49};
+    static const int64_t from[] = {0, 33};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
         const struct version v = version(from[k]);

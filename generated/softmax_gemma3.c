@@ -6172,7 +6172,8 @@ int softmax_gemma3_forward(const struct attn_problem *problem, const struct soft
 
 /* ==== the state of sequences that grow ==== */
 /* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
-   sequence, and rows of the keys and values that are still needed one by one. */
+   sequence, earlier sums to which a sequence can go back, and rows of the keys and values that are still needed one by
+   one. */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
@@ -6180,6 +6181,7 @@ struct state_header {
     uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: that fit per sequence; chunk, kept: as in struct version */
+    int64_t rewind, earlier; /* the number of tokens to go back, and of earlier sums of each sequence */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -6189,6 +6191,7 @@ struct sequence { /* the members are positions */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
+    int64_t oldest;        /* the oldest of the stored sums contain the keys before this position */
 };
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
 enum { ROW_ARRAYS = 2, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
@@ -6197,6 +6200,7 @@ struct places {
     struct state_header *header;
     struct sequence *sequence;
     unsigned char *kept, *work; /* the sums of all heads; workspace of softmax_gemma3_state_fold */
+    unsigned char *earlier; /* for each sequence, a ring of earlier sums of all heads */
     unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
 };
 
@@ -6311,10 +6315,12 @@ static size_t bytes_of_attending(void)
 }
 
 /* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
-   1023 rows before those keys, and the first rows if the state always keeps them. */
-static int64_t first_needed(const struct sequence *s)
+   1023 rows before those keys, and the first rows if the state always keeps them. A sequence that may go back needs
+   the rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
+static int64_t first_needed(const struct sequence *s, int64_t rewind)
 {
-    return max(s->start, s->summed - 1023 - 0);
+    (void)rewind;
+    return max(s->start, s->summed - 1023 - 0 - rewind);
 }
 
 /* Sets s->summed after a call that has extended the sequence to s->length. Sums contain only whole chunks. */
@@ -6333,7 +6339,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 2;
+    header->format = 3;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0x4e818766caa11e77);
     header->dtype = ATTN_F32;
@@ -6342,7 +6348,10 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->batch = p->batch;
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
-    header->rows = 2046;
+    if (p->rewind < 0) return ATTN_EPROBLEM;
+    if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
+    header->rewind = p->rewind;
+    header->rows = 2046 + header->rewind;
     header->read_back = 1023;
     struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
     const int error = attn_problem_check(&cache, 256, 256, NULL);
@@ -6405,8 +6414,9 @@ static int open_state(const struct attn_problem *problem, const struct version *
     if (places->header->check != check_of(places)) return ATTN_ESTATE;
     for (int64_t b = 0; b < expected.batch; b++) {
         const struct sequence s = places->sequence[b];
-        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.first > first_needed(&s) ||
-            s.length < s.summed || s.min_length < s.start || s.min_length > s.length ||
+        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
+            s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
+            s.min_length > s.length ||
             s.length - s.first > expected.rows)
             return ATTN_ESTATE;
     }
@@ -6436,7 +6446,7 @@ int softmax_gemma3_state_init(const struct attn_problem *problem, void *state)
     memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
     *at.header = header;
     for (int64_t b = 0; b < problem->batch; b++)
-        at.sequence[b] = (struct sequence){start, start, start, start, start};
+        at.sequence[b] = (struct sequence){start, start, start, start, start, start};
     at.header->check = check_of(&at);
     return 0;
 }
@@ -6474,7 +6484,7 @@ int softmax_gemma3_state_truncate(const struct attn_problem *problem, void *stat
     if (length > s->start && length < softmax_gemma3_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
     s->length = length;
     s->summed = length;
-    if (length == s->start) s->first = s->summed = s->min_length = length;
+    if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
     at.header->check = check_of(&at);
     return 0;
 }
@@ -6604,7 +6614,7 @@ size_t softmax_gemma3_extend_workspace(const struct attn_problem *problem)
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 {
-    const int64_t rows = at->header->rows;
+    const int64_t rows = at->header->rows, rewind = at->header->rewind;
     struct rows given = {{(unsigned char *)(uintptr_t)call.k, (unsigned char *)(uintptr_t)call.v}, {in_bytes(call.p.k,
         sizeof *call.k), in_bytes(call.p.v, sizeof *call.v)}};
     const struct rows kept = rows_in(at, b);
@@ -6618,13 +6628,13 @@ static int extend_some(struct call call, const struct version *extends, const st
         call.out += b * call.p.out.batch;
     }
     for (int64_t m; n > 0; n -= m) {
-        const int in_place = 0;
         m = n;
+        const int in_place = 0;
         if (in_place) {
             const struct rows numbered = from_row(given, -s.length);
             set_rows(&call, &numbered);
         } else {
-            const int64_t needed = first_needed(&s);
+            const int64_t needed = first_needed(&s, rewind);
             if (s.length - s.first + m > rows && needed > s.first) {
                 slide(&kept, count, needed - s.first, s.length - needed);
                 s.first = needed;
@@ -6646,7 +6656,7 @@ static int extend_some(struct call call, const struct version *extends, const st
         s.length += m;
         count_summed(extends, &s);
         if (in_place) { /* copy the rows that later tokens need to the state */
-            s.first = first_needed(&s);
+            s.first = first_needed(&s, rewind);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++)
                 remember(&kept, -rows_before(a), &given, m - left - rows_before(a), left + rows_before(a), a, count);

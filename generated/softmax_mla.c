@@ -3749,7 +3749,8 @@ int softmax_mla_forward(const struct attn_problem *problem, const struct softmax
 
 /* ==== the state of sequences that grow ==== */
 /* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
-   sequence, and rows of the keys and values that are still needed one by one. */
+   sequence, earlier sums to which a sequence can go back, and rows of the keys and values that are still needed one by
+   one. */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
@@ -3757,6 +3758,7 @@ struct state_header {
     uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: that fit per sequence; chunk, kept: as in struct version */
+    int64_t rewind, earlier; /* the number of tokens to go back, and of earlier sums of each sequence */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3766,6 +3768,7 @@ struct sequence { /* the members are positions */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
+    int64_t oldest;        /* the oldest of the stored sums contain the keys before this position */
 };
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
 enum { ROW_ARRAYS = 1, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
@@ -3774,6 +3777,7 @@ struct places {
     struct state_header *header;
     struct sequence *sequence;
     unsigned char *kept, *work; /* the sums of all heads; workspace of softmax_mla_state_fold */
+    unsigned char *earlier; /* for each sequence, a ring of earlier sums of all heads */
     unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
 };
 
@@ -3837,9 +3841,11 @@ static struct rows rows_in(const struct places *at, int64_t b)
 #define extend_version() version(INT64_MAX, MANY_ROWS, 0)
 
 /* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
-   -1 rows before those keys, and the first rows if the state always keeps them. */
-static int64_t first_needed(const struct sequence *s)
+   -1 rows before those keys, and the first rows if the state always keeps them. A sequence that may go back needs
+   the rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
+static int64_t first_needed(const struct sequence *s, int64_t rewind)
 {
+    (void)rewind;
     return 0 * s->length;
 }
 
@@ -3859,7 +3865,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 2;
+    header->format = 3;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0xee088c89f4cca2e8);
     header->dtype = ATTN_F32;
@@ -3932,8 +3938,9 @@ static int open_state(const struct attn_problem *problem, const struct version *
     if (places->header->check != check_of(places)) return ATTN_ESTATE;
     for (int64_t b = 0; b < expected.batch; b++) {
         const struct sequence s = places->sequence[b];
-        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.first > first_needed(&s) ||
-            s.length < s.summed || s.min_length < s.start || s.min_length > s.length ||
+        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
+            s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
+            s.min_length > s.length ||
             s.length - s.first > expected.rows)
             return ATTN_ESTATE;
     }
@@ -3963,7 +3970,7 @@ int softmax_mla_state_init(const struct attn_problem *problem, void *state)
     memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
     *at.header = header;
     for (int64_t b = 0; b < problem->batch; b++)
-        at.sequence[b] = (struct sequence){start, start, start, start, start};
+        at.sequence[b] = (struct sequence){start, start, start, start, start, start};
     at.header->check = check_of(&at);
     return 0;
 }
@@ -4001,7 +4008,7 @@ int softmax_mla_state_truncate(const struct attn_problem *problem, void *state, 
     if (length > s->start && length < softmax_mla_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
     s->length = length;
     s->summed = length;
-    if (length == s->start) s->first = s->summed = s->min_length = length;
+    if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
     at.header->check = check_of(&at);
     return 0;
 }
@@ -4113,7 +4120,7 @@ size_t softmax_mla_extend_workspace(const struct attn_problem *problem)
 static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 {
-    const int64_t rows = at->header->rows;
+    const int64_t rows = at->header->rows, rewind = at->header->rewind;
     struct rows given = {{(unsigned char *)(uintptr_t)call.k}, {in_bytes(call.p.k, sizeof *call.k)}};
     const struct rows kept = rows_in(at, b);
     struct sequence s = at->sequence[b];
@@ -4126,13 +4133,13 @@ static int extend_some(struct call call, const struct version *extends, const st
         call.out += b * call.p.out.batch;
     }
     for (int64_t m; n > 0; n -= m) {
-        const int in_place = 0;
         m = n;
+        const int in_place = 0;
         if (in_place) {
             const struct rows numbered = from_row(given, -s.length);
             set_rows(&call, &numbered);
         } else {
-            const int64_t needed = first_needed(&s);
+            const int64_t needed = first_needed(&s, rewind);
             if (s.length - s.first + m > rows && needed > s.first) {
                 slide(&kept, count, needed - s.first, s.length - needed);
                 s.first = needed;
@@ -4153,7 +4160,7 @@ static int extend_some(struct call call, const struct version *extends, const st
         s.length += m;
         count_summed(extends, &s);
         if (in_place) { /* copy the rows that later tokens need to the state */
-            s.first = first_needed(&s);
+            s.first = first_needed(&s, rewind);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++)
                 remember(&kept, -rows_before(a), &given, m - left - rows_before(a), left + rows_before(a), a, count);

@@ -63,7 +63,8 @@ int64_t softmax_mla_state_length(const struct attn_problem *problem, const void 
 /* Returns the minimum length to which the sequence can be truncated. It can always be emptied, too. */
 int64_t softmax_mla_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence);
 /* Truncates a sequence to `length`. Returns ATTN_ELENGTH if the sequence is shorter, or if `length` is below
-   softmax_mla_state_min_length and the result is not empty. */
+   softmax_mla_state_min_length and the result is not empty. It can always go back by problem->rewind tokens from the
+   longest that it has been; problem->rewind must be the same in all calls with a state. */
 int softmax_mla_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
 /* Copies a sequence of the state `from` over a sequence of the state `to`, which may be the same state.
    Both states must be of this problem. */

@@ -85,6 +85,8 @@ struct attn_problem { /* zero the struct before use: new members are added at th
        or of double for a kernel of f64. NULL: not wanted. Its strides: a row is one element. */
     void *statistics;
     struct attn_strides statistics_at;
+    int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens, for example by the tokens
+                       of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
 /* The kind of a kernel's statistics, which are numbers for the rows of `out`. A row that sees no key has 0, or -inf for

@@ -106,7 +106,7 @@ static void decoding(const struct emission *p, struct text *out)
              "   If problem->state_bytes is not 0, it must be at least %s_state(problem).\n"
              "   All functions return a negative ATTN_E… if the state is damaged, of another kernel,\n"
              "   or of another problem (batch, heads, kv_heads%s). */\n",
-             holds, name, p->read_back < 0 ? ", capacity" : "");
+             holds, name, p->read_back < 0 ? ", capacity" : ", rewind");
     text_add(out,
              "/* Returns the bytes of a state. Returns 0 if the problem is "
              "NULL or not valid. */\nsize_t %s_state(const struct attn_problem "
@@ -156,7 +156,8 @@ static void decoding(const struct emission *p, struct text *out)
         out,
         "/* Truncates a sequence to `length`. Returns ATTN_ELENGTH if the sequence is shorter, or if `length` is "
         "below\n"
-        "   %s_state_min_length and the result is not empty. */\n"
+        "   %s_state_min_length and the result is not empty. It can always go back by problem->rewind tokens from the\n"
+        "   longest that it has been; problem->rewind must be the same in all calls with a state. */\n"
         "int %s_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);\n",
         name, name);
     text_add(

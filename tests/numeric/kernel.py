@@ -73,7 +73,7 @@ class Problem(ctypes.Structure):
         ('saved_bytes', ctypes.c_size_t)] + [(n, Strides) for n in ('dout', 'dq', 'dk', 'dv')] + [
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
         ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
-        ('statistics_at', Strides), ('room', ctypes.c_int64 * 32)]
+        ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Makes the next calls write to an array [batch, heads, queries]; None: to no array."""
@@ -215,11 +215,12 @@ class State:
     """A state of a kernel, with the arguments of its functions; methods have the names of functions and their
     results."""
 
-    def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False, first=0):
+    def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False, first=0, rewind=0):
         about = kernel.about
         self.kernel, self.threads = kernel, threads
         self.params, self.keep = kernel.parameters(P)
-        self.problem = Problem(batch, heads, kv_heads, threads=threads, capacity=capacity, start=first)
+        self.problem = Problem(batch, heads, kv_heads, threads=threads, capacity=capacity, start=first,
+                               rewind=rewind)
         problem = ctypes.byref(self.problem)
         self.bytes = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(about.state)(problem)
         check(self.bytes > 0, 'a state of no bytes')

@@ -656,6 +656,33 @@ def sequences_are_joined(folder):
 
 
 @case
+def states_decay_and_go_back(folder):
+    """States of a decay and of the delta rule take gates and rates of new tokens, and remove the tokens of a draft."""
+    rng = np.random.default_rng(9)
+    q, k, v = (rng.standard_normal((2, 3, 90, 8), np.float32) for _ in range(3))
+    for name in 'mamba2', 'gated_deltanet', 'forgetting':
+        made = attnc.kernel(name, set={'shape.head_dim': 8})
+        gates = {'gate': -np.abs(rng.standard_normal((2, 3, 90), np.float32)) / 8}
+        if name == 'gated_deltanet': gates['beta'] = rng.random((2, 3, 90), np.float32)
+        given = {}
+        if name == 'mamba2': gates, given = {'step': -gates['gate']}, {'rate': np.zeros(3, np.float32)}
+        whole, state = made(q, k, v, **gates, **given), made.state(2, capacity=90, rewind=20, **given)
+
+        def feed(state, at, n):
+            rows = {word: gate[:, :, at:at + n].copy() for word, gate in gates.items()}
+            out = state.extend(*(a[:, :, at:at + n] for a in (q, k, v)), **rows)
+            close(out, whole[:, :, at:at + n], 1e-5, '%s: tokens from %d' % (name, at))
+
+        feed(state, 0, 70)
+        for at in range(70, 90): feed(state, at, 1)
+        check(max(state.min_lengths) <= 70, '%s can go back to %s' % (name, state.min_lengths))
+        again = made.load_state(state.tobytes(), capacity=90, **given)
+        for each, length in (state, 70), (again, 75):
+            each.truncate(length)
+            feed(each, length, 90 - length)
+
+
+@case
 def the_machine_fails_it(folder):
     for setting, words in (({'ATTNC_CC': 'nothing-like-it'}, "no C compiler found: $ATTNC_CC is 'nothing-like-it'"),
                            ({'ATTNC_CACHE_SIZE': '0'}, 'cannot store the library of')):

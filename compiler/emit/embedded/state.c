@@ -5,7 +5,8 @@
 
 /* ==== the state of sequences that grow ==== */
 /* A state is one block of memory: this header, a struct sequence for each sequence, sums over the first keys of each
-   sequence, and rows of the keys and values that are still needed one by one. */
+   sequence, earlier sums to which a sequence can go back, and rows of the keys and values that are still needed one by
+   one. */
 struct state_header {
     char magic[8];
     uint32_t format, byte_order;
@@ -13,6 +14,7 @@ struct state_header {
     uint64_t fingerprint; /* identifies the spec and the layout of the state */
     int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
     int64_t rows, read_back, chunk, kept; /* rows: that fit per sequence; chunk, kept: as in struct version */
+    int64_t rewind, earlier; /* the number of tokens to go back, and of earlier sums of each sequence */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -22,6 +24,7 @@ struct sequence { /* the members are positions */
     int64_t summed;        /* the sums contain the keys before this position */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
+    int64_t oldest;        /* the oldest of the stored sums contain the keys before this position */
 };
 #if PREFIX_SUMS
 /* The number of arrays whose rows a state stores: keys, values, parameters that have a row for each key, and the prefix
@@ -36,6 +39,7 @@ struct places {
     struct state_header *header;
     struct sequence *sequence;
     unsigned char *kept, *work; /* the sums of all heads; workspace of SPEC_state_fold */
+    unsigned char *earlier; /* for each sequence, a ring of earlier sums of all heads */
     unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
 };
 
@@ -163,13 +167,17 @@ static size_t bytes_of_attending(void)
 
 #endif
 /* Returns the largest s->first that later tokens allow. Later tokens read the rows of keys that are not in the sums,
-   READ_BACK rows before those keys, and the first rows if the state always keeps them. */
-static int64_t first_needed(const struct sequence *s)
+   READ_BACK rows before those keys, and the first rows if the state always keeps them. A sequence that may go back needs
+   the rows of keys that are not in the oldest sums, or those of `rewind` tokens. */
+static int64_t first_needed(const struct sequence *s, int64_t rewind)
 {
+    (void)rewind;
 #if BY_CAPACITY
     return 0 * s->length;
+#elif CARRIED
+    return max(s->start, s->oldest - READ_BACK - READ_FIRST);
 #else
-    return max(s->start, s->summed - READ_BACK - READ_FIRST);
+    return max(s->start, s->summed - READ_BACK - READ_FIRST - rewind);
 #endif
 }
 
@@ -193,7 +201,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 2;
+    header->format = 3;
     header->byte_order = 0x01020304;
     header->fingerprint = FINGERPRINT;
     header->dtype = DTYPE;
@@ -209,7 +217,14 @@ static int describe(const struct attn_problem *problem, const struct version *th
 #endif
     header->capacity = header->rows = p->capacity;
 #else
-    header->rows = ROWS_KEPT;
+    if (p->rewind < 0) return ATTN_EPROBLEM;
+    if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
+    header->rewind = p->rewind;
+#if CARRIED
+    header->earlier = (p->rewind + this->chunk - 1) / this->chunk;
+    header->rewind = header->earlier * this->chunk;
+#endif
+    header->rows = ROWS_KEPT + header->rewind;
 #endif
     header->read_back = READ_BACK;
 #if CARRIED
@@ -222,7 +237,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* 64: alignment of each array */
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
 #if CARRIED
-    bytes = bytes_plus(bytes, bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads));
+    const size_t sums = bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads);
+    bytes = bytes_plus(bytes, bytes_times(sums, 1 + header->earlier));
 #endif
 #if FOLDS
     bytes = bytes_plus(bytes, this->join_work);
@@ -246,7 +262,9 @@ static struct places places_in(void *state, const struct state_header *header, c
     at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
     places.kept = memory + at;
 #if CARRIED
-    at += h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
+    const int64_t sums = h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
+    places.earlier = memory + at + sums;
+    at += sums * (1 + h->earlier);
 #if FOLDS
     places.work = memory + at;
     at += (int64_t)this->join_work;
@@ -291,8 +309,9 @@ static int open_state(const struct attn_problem *problem, const struct version *
     if (places->header->check != check_of(places)) return ATTN_ESTATE;
     for (int64_t b = 0; b < expected.batch; b++) {
         const struct sequence s = places->sequence[b];
-        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.first > first_needed(&s) ||
-            s.length < s.summed || s.min_length < s.start || s.min_length > s.length ||
+        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
+            s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
+            s.min_length > s.length ||
             s.length - s.first > expected.rows)
             return ATTN_ESTATE;
     }
@@ -337,7 +356,7 @@ int SPEC_state_init(const struct attn_problem *problem, void *state)
     memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
     *at.header = header;
     for (int64_t b = 0; b < problem->batch; b++)
-        at.sequence[b] = (struct sequence){start, start, start, start, start};
+        at.sequence[b] = (struct sequence){start, start, start, start, start, start};
 #if PREFIX_SUMS
     for (int64_t b = 0; b < problem->batch; b++) begin_sums(&at, b);
 #endif
@@ -364,7 +383,7 @@ int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *st
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
 #if CARRIED
-    return max(s.summed, s.min_length);
+    return max(s.oldest, s.min_length);
 #elif BY_CAPACITY
     return s.start;
 #else
@@ -372,6 +391,30 @@ int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *st
 #endif
 }
 
+#if CARRIED
+/* Returns the bytes of the sums of a sequence. */
+static size_t bytes_of_sequence(const struct attn_problem *problem, const struct version *this)
+{
+    return (size_t)(this->tile == 0 ? problem->kv_heads : problem->heads) * this->kept;
+}
+
+/* Returns the address of the earlier sums of sequence b that contain the keys before `position`. */
+static unsigned char *earlier_sums(const struct places *at, int64_t b, int64_t position, size_t bytes)
+{
+    const struct state_header *const h = at->header;
+    return at->earlier + (size_t)(b * h->earlier + position / h->chunk % h->earlier) * bytes;
+}
+
+/* Stores the sums of `count` sequences, beginning with sequence b, as earlier sums. */
+static void store_sums(const struct attn_problem *problem, const struct version *this, const struct places *at,
+    int64_t b, int64_t count)
+{
+    const size_t bytes = bytes_of_sequence(problem, this);
+    for (int64_t x = b; x < b + count; x++)
+        memcpy(earlier_sums(at, x, at->sequence[x].summed, bytes), at->kept + (size_t)x * bytes, bytes);
+}
+
+#endif
 int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
 {
     struct places at;
@@ -383,10 +426,16 @@ int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
     s->length = length;
-#if !CARRIED
+#if CARRIED
+    if (length > s->start && length < s->summed) {
+        const size_t bytes = bytes_of_sequence(problem, &this);
+        s->summed = length - length % this.chunk;
+        memcpy(at.kept + (size_t)sequence * bytes, earlier_sums(&at, sequence, s->summed, bytes), bytes);
+    }
+#else
     s->summed = length;
 #endif
-    if (length == s->start) s->first = s->summed = s->min_length = length;
+    if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
 #if PREFIX_SUMS
     if (length == s->start) begin_sums(&at, sequence);
 #endif
@@ -400,8 +449,9 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     const struct sequence s = source->sequence[from];
     target->sequence[to] = s;
 #if CARRIED
-    const size_t kept = (size_t)(this->tile == 0 ? problem->kv_heads : problem->heads) * this->kept;
+    const size_t kept = bytes_of_sequence(problem, this), earlier = (size_t)target->header->earlier * kept;
     memcpy(target->kept + (size_t)to * kept, source->kept + (size_t)from * kept, kept);
+    if (earlier) memcpy(target->earlier + (size_t)to * earlier, source->earlier + (size_t)from * earlier, earlier);
 #else
     (void)this;
 #endif
@@ -501,7 +551,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
         copy_sequence(problem, this, to, b, from, b);
     else if (summed > 0) {
         const int64_t tasks = this->tile == 0 ? problem->kv_heads : problem->heads;
-        const size_t kept = (size_t)tasks * this->kept;
+        const size_t kept = bytes_of_sequence(problem, this);
         struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept, .folded = from->kept + (size_t)b * kept};
         call.p.n_k = summed;
 #if NUMBERED
@@ -514,7 +564,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
     for (int a = 0; a < ROW_ARRAYS; a++) remember(&target, open, &source, skip, more, a, 1);
     l->start = left.start;
     l->length = left.length + summed + more;
-    l->first = l->summed = left.summed + summed;
+    l->first = l->summed = l->oldest = left.summed + summed;
     l->min_length = open > 0 && summed > 0 ? l->length
         : right.min_length > right.start   ? left.length + right.min_length - right.start
                                            : left.min_length;
@@ -656,10 +706,12 @@ static int remember_sums(const struct rows *to, int64_t to_row, const struct row
 enum { EARLIER_SUMS = 1 + READ_BACK };
 
 /* Returns the bytes of the prefix sums of n tokens and the earlier ones, for all sequences. */
-static size_t bytes_of_sums(const struct attn_problem *p, int64_t n)
+static size_t bytes_of_sums(const struct attn_problem *p, const struct version *extends, int64_t n)
 {
+    struct state_header header;
+    if (describe(p, extends, &header)) return SIZE_MAX;
     const size_t row = bytes_times(bytes_times((size_t)(PREFIX_ROW * sizeof(REAL)), p->batch), p->heads);
-    return bytes_times(whole_lines(bytes_times(row, EARLIER_SUMS + n)), SUM_ARRAYS);
+    return bytes_times(whole_lines(bytes_times(row, EARLIER_SUMS + header.rewind + n)), SUM_ARRAYS);
 }
 
 /* Returns how many tokens a call computes at a time if it reads keys and values in place: as many whole chunks as
@@ -673,7 +725,7 @@ static int64_t piece_of_call(const struct attn_problem *p, const struct version 
     const int64_t unit = TOKENS;
 #endif
     int64_t tokens = sum_period(extends);
-    while (tokens > unit && bytes_of_sums(p, tokens) > MOST_SUMS) tokens = (tokens / unit + 1) / 2 * unit;
+    while (tokens > unit && bytes_of_sums(p, extends, tokens) > MOST_SUMS) tokens = (tokens / unit + 1) / 2 * unit;
     return tokens;
 }
 
@@ -721,7 +773,7 @@ size_t SPEC_extend_workspace(const struct attn_problem *problem)
     const size_t bytes = bytes_times(bytes_of_extending(), (int64_t)threads_served(problem));
 #if PREFIX_SUMS && UNCOPIED
     const struct version this = extend_version();
-    const size_t all = bytes_plus(bytes, bytes_of_sums(problem, piece_of_call(problem, &this)));
+    const size_t all = bytes_plus(bytes, bytes_of_sums(problem, &this, piece_of_call(problem, &this)));
     return bytes_fit(all) ? all : 0;
 #else
     return bytes;
@@ -738,7 +790,7 @@ static int extend_some(struct call call, const struct version *extends, const st
     int64_t count, int64_t n, int threads, unsigned char *workspace)
 #endif
 {
-    const int64_t rows = at->header->rows;
+    const int64_t rows = at->header->rows, rewind = at->header->rewind;
     struct rows given = {{KEPT_POINTERS}, {KEPT_STRIDES}};
     const struct rows kept = rows_in(at, b);
     struct sequence s = at->sequence[b];
@@ -781,15 +833,27 @@ INTEGERS_FROM_SEQUENCE
 #endif
 #endif
     for (int64_t m; n > 0; n -= m) {
-#if UNCOPIED
-        int in_place = first_needed(&s) >= first; /* all rows that are needed are in the call's arrays */
+        m = n;
 #if CARRIED
-        in_place &= n >= extends->chunk;
+        /* The sums before the last `earlier` chunks are stored, so the call adds these chunks one by one. */
+        const int64_t chunk = extends->chunk, last = (s.length + n) / chunk - at->header->earlier, next = s.summed / chunk + 1;
+        const int stores = at->header->earlier > 0 && s.length + n >= next * chunk && next > last;
+        if (stores) {
+            m = next * chunk - s.length;
+            store_sums(&call.p, extends, at, b, count);
+        } else if (at->header->earlier > 0 && next <= last) {
+            m = last * chunk - s.length;
+            s.oldest = s.summed;
+        }
+#endif
+#if UNCOPIED
+        int in_place = first_needed(&s, rewind) >= first; /* all rows that are needed are in the call's arrays */
+#if CARRIED
+        in_place &= m >= extends->chunk;
 #endif
 #else
         const int in_place = 0;
 #endif
-        m = n;
 #if PREFIX_SUMS
         const int64_t period = sum_period(extends);
         if (s.length > s.start && s.length % period == 0) begin_sums_again(&kept, count, s.length - s.first);
@@ -798,14 +862,14 @@ INTEGERS_FROM_SEQUENCE
         if (in_place) {
 #if PREFIX_SUMS && UNCOPIED
             m = min(m, piece);
-            place_sums(&given, sums, s.length - first_needed(&s), m, &kept, s.length - s.first, count);
+            place_sums(&given, sums, s.length - first_needed(&s, rewind), m, &kept, s.length - s.first, count);
             const int error = remember_sums(&given, 0, &given, &call, s.length, m, threads, workspace);
             if (error) return error;
 #endif
             const struct rows numbered = from_row(given, -s.length);
             set_rows(&call, &numbered);
         } else {
-            const int64_t needed = first_needed(&s);
+            const int64_t needed = first_needed(&s, rewind);
             if (s.length - s.first + m > rows && needed > s.first) {
                 slide(&kept, count, needed - s.first, s.length - needed);
                 s.first = needed;
@@ -855,9 +919,16 @@ INTEGERS_FROM_SEQUENCE
 #endif
         if (error) return error;
         s.length += m;
+#if CARRIED
+        const int64_t summed = s.summed;
         count_summed(extends, &s);
+        if (s.summed > summed)
+            s.oldest = !stores ? s.summed : max(s.oldest, s.summed - at->header->earlier * extends->chunk);
+#else
+        count_summed(extends, &s);
+#endif
         if (in_place) { /* copy the rows that later tokens need to the state */
-            s.first = first_needed(&s);
+            s.first = first_needed(&s, rewind);
             const int64_t left = s.length - s.first;
             for (int a = 0; a < ROW_ARRAYS; a++)
                 remember(&kept, -rows_before(a), &given, m - left - rows_before(a), left + rows_before(a), a, count);
@@ -938,7 +1009,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     const size_t bytes = bytes_of_extending();
 #if PREFIX_SUMS && UNCOPIED
     unsigned char *const sums = work;
-    const size_t all = problem->workspace_bytes, of_sums = bytes_of_sums(&call.p, piece_of_call(&call.p, &this)),
+    const size_t all = problem->workspace_bytes, of_sums = bytes_of_sums(&call.p, &this, piece_of_call(&call.p, &this)),
         given = !all ? 0 : all > of_sums ? all - of_sums : 1;
     if (!bytes_fit(of_sums)) return ATTN_ESIZE;
     work += of_sums;

@@ -241,7 +241,8 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
         if (!product) product = decaying_product(x, &x->value->operand[e->integer]);
         if (!product)
             return separate_none(x, "a value that depends on both query and key is not an inner product over features");
-        if (grows_exponentially(x->g, product->leaf[QUERY].of) && grows_exponentially(x->g, product->leaf[KEY].of))
+        if (product->decay ||
+            (grows_exponentially(x->g, product->leaf[QUERY].of) && grows_exponentially(x->g, product->leaf[KEY].of)))
             x->exponentials = true;
         return product;
     }

@@ -55,7 +55,7 @@ struct separation {
     struct module *m;
     int weight, lane, stream;  /* the number of the weight's value, and the axes of queries and keys */
     const struct value *value; /* the weight */
-    bool exponentials;         /* an inner product in the weight has exponential features on both sides */
+    bool exponentials;         /* a pair of a query and a key takes an exponential for each term of an inner product */
     const struct expr *last;   /* the last key that a query sees; NULL: there is no axis of chunks */
     bool sums;                 /* the weight has a decay by prefix sums */
     int at_chunks;             /* with `sums`: the number of the array of prefix sums that the ends of chunks read; the

@@ -15,7 +15,7 @@ from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _
 if TYPE_CHECKING:
     from ._kernel import Kernel
 
-_HEADER = struct.Struct("=112x4q")  # struct state_header of emitted C: batch, heads, kv_heads, capacity
+_HEADER = struct.Struct("=112x4q32xq")  # struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind
 
 
 def _zeros(size: int) -> Any:
@@ -52,8 +52,8 @@ class State:
     methods run one at a time."""
 
     def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, start: int,
-                 seed: int | None, threads: int | None, given: Mapping[str, Any]) -> None:
-        self.kernel, self.batch, self.capacity, self.start = kernel, batch, capacity, start
+                 rewind: int, seed: int | None, threads: int | None, given: Mapping[str, Any]) -> None:
+        self.kernel, self.batch, self.capacity, self.start, self.rewind = kernel, batch, capacity, start, rewind
         self._binding, self._seed, self._threads, self._given = binding, seed, threads, given
         self._heads: tuple[int, int] | None = None
         self._memory: Any = None
@@ -70,7 +70,7 @@ class State:
     def _call(self, threads: int | None = 0) -> _Call:
         call = _Call(self._binding, threads or 0, self._seed)
         call.problem.batch, call.problem.capacity = self.batch, self.capacity
-        call.problem.start = self.start
+        call.problem.start, call.problem.rewind = self.start, self.rewind
         call.sizes["B"], call.sizes["n_k"] = self.batch, self.capacity
         if self._heads:
             call.sizes["H"], call.sizes["G"] = call.problem.heads, call.problem.kv_heads = self._heads
@@ -250,7 +250,8 @@ class State:
 
     def copy(self) -> State:
         """A copy of the state."""
-        made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self._seed, self._threads, self._given)
+        made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self.rewind, self._seed,
+                     self._threads, self._given)
         with self._lock:
             if self._heads:
                 made._take(self._heads[0], self._heads[1], self.tobytes())
@@ -276,10 +277,10 @@ def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: 
     data = bytes(data)
     if len(data) < _HEADER.size:
         binding.check(-12)
-    batch, heads, kv_heads, capacity = _HEADER.unpack_from(data)
-    if min(batch, heads, kv_heads, capacity) < 0:
+    batch, heads, kv_heads, capacity, rewind = _HEADER.unpack_from(data)
+    if min(batch, heads, kv_heads, capacity, rewind) < 0:
         binding.check(-12)
-    made = State(kernel, binding, batch, capacity or otherwise, 0, seed, threads, given)
+    made = State(kernel, binding, batch, capacity or otherwise, 0, rewind, seed, threads, given)
     made._take(heads, kv_heads, data)
     made.lengths  # the kernel checks the bytes, and an exception is raised if they are damaged
     return made
