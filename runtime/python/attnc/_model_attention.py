@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from ._compiler import Source
+from ._model_call import run
 from ._model_mask import FAR, Mask
-from .torch import _WORDS, _constant, _constant_size, _directly, _forward, _is_eager, _kernel_of, _seed, drawn_seed
+from .torch import _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
 
 _SUBSCRIPTS = {"B": "b", "H": "h", "Nq": "row", "Nk": "j"}
 _Axes = Tuple[str, ...]
@@ -76,8 +77,13 @@ def _text(traits: Tuple[Any, ...], head_dim: int, value_dim: int, dtype: str) ->
     return _known_text(Traits(*traits), head_dim, value_dim, dtype)
 
 
-def _names(text: str) -> Tuple[str, ...]:
+@functools.lru_cache(maxsize=None)
+def _known_names(text: str) -> Tuple[str, ...]:
     return tuple(p.name for p in _kernel_of(text).parameters)
+
+
+def _names(text: str) -> Tuple[str, ...]:
+    return _known_names(text)
 
 
 _constant(_text)
@@ -217,14 +223,12 @@ def _call(text: str, query: Tensor, key: Tensor, value: Tensor, numbers: Dict[st
     if _wanted is not None:
         _wanted.add((text, query.requires_grad or key.requires_grad or value.requires_grad))
         return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
-    drawn = drawn_seed() if drops else None
-    given = [_as_tensor(numbers[name], real) if name in ("scale", "cap") else _as_tensor(numbers[name], torch.int32)
-             for name in _names(text)]
-    differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *given))
-    if not differentiable and not torch.compiler.is_compiling() and _is_eager(query, key, value, *given):
-        out = query.new_empty(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
-        _directly(_kernel_of(text), query, key, value, given, _seed(None, drawn), out.transpose(1, 2))
-        return out
+    names, drawn = _names(text), drawn_seed() if drops else None
+    tensors = [query, key, value, *(a for a in numbers.values() if isinstance(a, Tensor))]
+    differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in tensors)
+    if not differentiable and not drops and not torch.compiler.is_compiling() and _is_eager(*tensors):
+        return run(_kernel_of(text), query, key, value, {name: numbers[name] for name in names})
+    given = [_as_tensor(numbers[name], real if name in ("scale", "cap") else torch.int32) for name in names]
     made: Tensor = _forward(text, query, key, value, given, None, differentiable, drawn)[0]
     return made.transpose(1, 2).contiguous()
 

@@ -46,7 +46,9 @@ class _InPlace:
     _rooms: Tuple[Optional[Tensor], Optional[Tensor]] = (None, None)
 
     def _append(self, keys: Tensor, values: Tensor) -> Tuple[Tensor, Tensor]:
-        held = (None, None) if self.keys is None or not self.keys.numel() else (self.keys, self.values)
+        held: Tuple[Any, Any] = (None, None)
+        if self.keys is not None and self.keys.numel():
+            held = self.keys, self.values
         if torch.is_grad_enabled() and (keys.requires_grad or held[0] is not None and held[0].requires_grad):
             if held[0] is None:  # autograd needs the tensors as they are
                 return keys, values
@@ -95,6 +97,9 @@ class Cache(_utils.DynamicCache):  # type: ignore[misc]
     """Keys and values in memory that is allocated ahead, so that generating a token copies no other token.
 
     config: the model's config. With it, layers with a sliding window keep the tokens of the window alone."""
+
+    layers: Any
+    layer_class_to_replicate: Any
 
     def __init__(self, config: Any = None) -> None:
         super().__init__(config=config)
