@@ -193,10 +193,11 @@ class Kernel:
                 continue
             kind = {3: np.float64, 4: np.int32, 5: np.uint8}.get(param.dtype, np.float32)
             x = P[name]
-            if param.strides < self.about.strides_bytes and x.dtype == kind:
+            if x.dtype != kind: x = np.ascontiguousarray(x, kind)
+            if param.strides < self.about.strides_bytes:
                 at = (ctypes.c_int64 * max(1, x.ndim)).from_buffer(strides, param.strides)
-                for k in range(x.ndim): at[k] = x.strides[k] // x.itemsize if any(x.strides) else BROADCAST
-            else: x = np.ascontiguousarray(x, kind)
+                for k in range(x.ndim): at[k] = x.strides[k] // x.itemsize if any(x.strides) else BROADCAST if x.size else 0
+            else: x = np.ascontiguousarray(x)
             keep[name] = x
             ctypes.c_void_p.from_buffer(params, param.offset).value = keep[name].ctypes.data
 
