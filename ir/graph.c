@@ -300,6 +300,7 @@ void graph_sweep(struct graph *g)
 
 int graph_summed(const struct value *v)
 {
+    if (v->op == GRAPH_SOLVE) return v->operands < SOLVE_KEYS + 1 ? v->operands : SOLVE_KEYS + 1;
     return v->op == GRAPH_CONTRACT ? 2 : v->op == GRAPH_REDUCE ? 1 : 0;
 }
 
@@ -309,7 +310,7 @@ bool graph_value_equal(const struct value *a, const struct value *b)
         a->sums != b->sums || a->within.row != b->within.row || a->rank != b->rank || a->operands != b->operands ||
         a->expr != b->expr || a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 ||
         a->where != b->where || a->online != b->online || a->power != b->power || a->keep != b->keep ||
-        a->data != b->data)
+        a->data != b->data || a->backward != b->backward)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     if ((a->within.of || b->within.of) && (!a->within.of || !b->within.of || strcmp(a->within.of, b->within.of) != 0))

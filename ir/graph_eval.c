@@ -314,18 +314,20 @@ static int64_t point_of(const struct evaluation *e, const struct dense *operand)
 }
 
 /* Solves one system of equations: that of the current point of all axes except the sequence `along`. */
-static void solve_at(struct evaluation *e, const struct dense *part, int along, int rows, bool region)
+static void solve_at(struct evaluation *e, const struct dense *part, int along, int rows, const struct value *v)
 {
     const struct dense *weights = &part[1], *values = &part[2], *rate = &part[3], *seen = &part[4];
     const int64_t step = part[0].stride[along], first = point_of(e, &part[0]);
-    for (int64_t t = 0; t < e->size[along]; t++) {
+    const int64_t size = e->size[along];
+    for (int64_t n = 0; n < size; n++) {
+        const int64_t t = v->backward ? size - 1 - n : n;
         e->index[along] = t;
         double sum = values->data[point_of(e, values)];
         const double factor = rate->data[point_of(e, rate)];
         e->index[rows] = t;
-        for (int64_t j = 0; j < t; j++) {
+        for (int64_t j = v->backward ? t + 1 : 0; j < (v->backward ? size : t); j++) {
             e->index[along] = j;
-            if (region && seen->data[point_of(e, seen)] == 0) continue;
+            if (v->where && seen->data[point_of(e, seen)] == 0) continue;
             sum -= weights->data[point_of(e, weights)] * part[0].data[first + j * step];
             if (e->noise) sum = expr_noisy(sum, e->noise);
         }
@@ -346,8 +348,7 @@ static void eval_solve(struct evaluation *e, int number, double *out)
     for (int k = 0; k < v->rank; k++)
         if (v->axes[k] != along) axes[rank++] = v->axes[k];
     const int64_t systems = elements(e, rank, axes);
-    for (int64_t n = 0; n < systems && !e->error; n++, next_point(e, rank, axes))
-        solve_at(e, part, along, rows, v->where != NULL);
+    for (int64_t n = 0; n < systems && !e->error; n++, next_point(e, rank, axes)) solve_at(e, part, along, rows, v);
     memset(e->index, 0, sizeof e->index);
     for (int p = 1; p < 5; p++) free(part[p].owned);
 }

@@ -42,6 +42,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     if (v->origin != ORIGIN_LEARNED) text_add(out, "%s ", origin_name(v->origin));
     if (v->integers) text_add(out, "%s ", dtype_name(v->bytes ? DTYPE_U8 : DTYPE_I32));
     if (v->sums) text_add(out, "sums ");
+    if (v->backward) text_add(out, "backward ");
     if (v->op == GRAPH_REDUCE) {
         text_add(out, "%s ", v->fold == FOLD_MAX ? "max" : "sum");
         real_print(v->init, false, out);
@@ -56,8 +57,9 @@ static void print_value(const struct graph *g, int number, struct text *out)
         text_add(out, " ");
         expr_print(m, merged(g, v), v->operand, referred, g, out);
     } else
-        for (int k = 0, summed = v->op == GRAPH_SOLVE ? v->operands : graph_summed(v); k < summed; k++) {
-            text_add(out, v->op == GRAPH_SOLVE && k == SOLVE_FEATURES ? " features " : " ");
+        for (int k = 0, summed = graph_summed(v); k < summed; k++) {
+            const bool solve = v->op == GRAPH_SOLVE;
+            text_add(out, solve && k == SOLVE_FEATURES ? " features " : solve && k == SOLVE_KEYS ? " keys " : " ");
             ref_print(m, &v->operand[k], referred, g, out);
         }
     if (v->where) {
@@ -147,7 +149,8 @@ static void read_value(struct reader *r, struct graph *g)
     const bool given = made == GRAPH_PARAM && origin == ORIGIN_LEARNED,
                bytes = given && reader_take(r, dtype_name(DTYPE_U8)),
                integers = bytes || (given && reader_take(r, dtype_name(DTYPE_I32)));
-    bool sums = made == GRAPH_INPUT && reader_take(r, "sums");
+    const bool sums = made == GRAPH_INPUT && reader_take(r, "sums"),
+               backward = made == GRAPH_SOLVE && reader_take(r, "backward");
     enum fold fold = FOLD_SUM;
     double init = 0;
     if (made == GRAPH_REDUCE) {
@@ -191,9 +194,11 @@ static void read_value(struct reader *r, struct graph *g)
     case GRAPH_SOLVE: {
         struct ref weights = reader_ref(r), values = reader_ref(r), rate = reader_ref(r);
         number = graph_solve(g, rank, axes, weights, values, rate, NULL);
+        g->value[number].backward = backward;
         if (reader_take(r, "features")) {
             g->value[number].operand[SOLVE_FEATURES] = reader_ref(r);
             g->value[number].operands++;
+            if (reader_take(r, "keys")) g->value[number].operand[g->value[number].operands++] = reader_ref(r);
         }
         break;
     }

@@ -135,8 +135,10 @@ static const char *solve_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
     int along, rows;
-    if (v->expr || v->operands < 3 || v->operands > 4) return "it needs weights, values and a rate";
-    if (v->keep || v->online >= 0) return "it can have neither 'keep' nor 'online'";
+    if (v->expr || v->operands < 3 || (!v->keep && v->operands > graph_summed(v)))
+        return "it needs weights, values and a rate";
+    if (v->online >= 0 || (v->keep && v->operands <= SOLVE_KEYS))
+        return "it cannot have 'online', and 'keep' only with features of keys";
     if (!graph_solve_axes(m, v, &along, &rows))
         return "its weights need the sequence of the result and one more axis of the same length";
     const uint32_t result = axis_bits(v->rank, v->axes), one = UINT32_C(1) << along, other = UINT32_C(1) << rows;
@@ -150,6 +152,13 @@ static const char *solve_check(const struct graph *g, const struct value *v)
             return "its weights have an axis of elements";
     if (v->operands > SOLVE_FEATURES && !ref_uses_axis(&v->operand[SOLVE_FEATURES], rows))
         return "its features must be along the rows of the weights";
+    if (v->operands > SOLVE_KEYS && !ref_uses_axis(&v->operand[SOLVE_KEYS], along))
+        return "its features of keys must be along the sequence of the result";
+    if (v->keep) {
+        struct allowed allowed = {.operands = v->operands, .index = result | ref_axes(&v->operand[SOLVE_KEYS])};
+        const char *wrong = expr_check(m, v->keep, &allowed);
+        if (wrong) return arena_printf(m->arena, "in 'keep': %s", wrong);
+    }
     if (!v->where) return NULL;
     struct allowed allowed = {.index = result | other};
     const char *wrong = where_check(m, v->where, &allowed);

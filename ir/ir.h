@@ -445,10 +445,14 @@ struct value {
          and j, the axis of the result (graph_solve_axes).
        - The sum takes only the j < t in the region `where`.
        - Operand 3, which the separate pass adds, is the features of t as a query. Their inner products with the
-       features of j are the weights of the keys j before the chunk of t. It does not change the value. */
+       features of j are the weights of the keys j before the chunk of t. It does not change the value.
+       - Operand 4, also optional, is the features of j, as a state sums them. `keep` is the factor of this state.
+       - With `backward`, the equations are solved from the last to the first: the sum takes the j > t, and the keys of
+       operand 3 are those after the chunk of t. */
+    bool backward;
 };
 
-enum { SOLVE_WEIGHTS, SOLVE_VALUES, SOLVE_RATE, SOLVE_FEATURES };
+enum { SOLVE_WEIGHTS, SOLVE_VALUES, SOLVE_RATE, SOLVE_FEATURES, SOLVE_KEYS };
 
 enum { MAX_OUTPUTS = 512 };
 struct graph {
@@ -503,7 +507,8 @@ int graph_find(const struct graph *g, const char *name);
 /* Removes the values that no output depends on, and renumbers the rest. Integer parameters stay. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
-/* The number of operands that a REDUCE or CONTRACT sums: 1 or 2. Only `keep` uses the operands after them. */
+/* The number of operands that a REDUCE or CONTRACT sums: 1 or 2. Only `keep` uses the operands after them. The number
+   of operands of a SOLVE that `keep` does not use. */
 int graph_summed(const struct value *v);
 /* The number of operands that refer to value v, plus one if v is an output. */
 int graph_uses(const struct graph *g, int v);
@@ -660,7 +665,9 @@ struct stmt {
        to the last, of axes[0]; `axis` is j. The current ranges of the two axes are equal.
        - `to` is u, with `axis` and axes[1], the lanes, as its last axis.
        - operand 0 is the weights, with axes[0] and `axis`; operand 1 is `rest`, [axes[0], lanes]; operand 2 is the
-       rate, with `axis`. */
+       rate, with `axis`.
+       - With `backward`, from the last t to the first, and the sum takes the j > t. */
+    bool backward;
     bool block; /* FOR: the body divides the range further, with FORs over the same axis from LO to HI */
     int rank;
     int axes[MAX_RANK];

@@ -450,13 +450,14 @@ static void run_dot(struct machine *e, const struct stmt *s)
 
 /* ---- solve ---- */
 
-/* The sum over earlier equations, for the lane of the current point and equation t. */
+/* The sum over the equations that were solved before, for the lane of the current point and equation t. */
 static double sum_of_solved(struct machine *e, const struct stmt *s, const struct access *weights,
                             const struct access *to, int64_t t)
 {
     const int axes[3] = {s->axes[0], s->axes[1], s->axis};
     double sum = 0;
-    for (int64_t j = e->lo[s->axis]; j < t && !e->error; j++) {
+    const int64_t from = s->backward ? t + 1 : e->lo[s->axis], to_last = s->backward ? e->hi[s->axis] : t;
+    for (int64_t j = from; j < to_last && !e->error; j++) {
         e->index[s->axis] = j;
         const double *weight = element(e, weights, 3, axes, true), *solved = element(e, to, 3, axes, true);
         if (weight && solved) sum += *weight * *solved;
@@ -472,8 +473,9 @@ static void run_solve(struct machine *e, const struct stmt *s)
     const uint32_t nest = nest_of(s) | UINT32_C(1) << over;
     const struct access weights = access_over(e, &s->operand[0], nest), rest = access_over(e, &s->operand[1], nest),
                         rate = access_over(e, &s->operand[2], nest), to = access_over(e, &s->assign[0].to, nest);
-    for (int64_t t = e->lo[row]; t < e->hi[row] && !e->error; t++)
+    for (int64_t k = e->lo[row]; k < e->hi[row] && !e->error; k++)
         for (int64_t n = e->lo[lane]; n < e->hi[lane] && !e->error; n++) {
+            const int64_t t = s->backward ? e->lo[row] + e->hi[row] - 1 - k : k;
             e->index[row] = t;
             e->index[lane] = n;
             const double sum = sum_of_solved(e, s, &weights, &to, t);

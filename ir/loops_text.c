@@ -160,7 +160,7 @@ static void print_solve(const struct loops *l, const struct stmt *s, struct text
 {
     text_add(out, " ");
     axes_print(l->module, s->rank, s->axes, out);
-    text_add(out, " over %s ", l->module->axis[s->axis].name);
+    text_add(out, " over %s %s", l->module->axis[s->axis].name, s->backward ? "backward " : "");
     print_ref(l, &s->assign[0].to, out);
     text_add(out, " =");
     for (int k = 0; k < s->operands; k++) {
@@ -412,6 +412,7 @@ static void read_solve(struct reader *r, struct stmt *s)
     reader_axes(r, &s->rank, s->axes);
     reader_expect(r, "over");
     s->axis = reader_axis(r);
+    s->backward = reader_take(r, "backward");
     s->assigns = 1;
     s->assign[0].fold = FOLD_SET;
     s->assign[0].to = reader_ref(r);

@@ -334,7 +334,8 @@ static void extremes_keep_nan(void)
 }
 
 /* Random numbers are the words of attn_philox, and no expression of them is folded to a constant. */
-/* A system of three equations, with and without a region that leaves out one term, in the graph and in the loops. */
+/* A system of three equations, with and without a region that leaves out one term, in the graph and in the loops;
+   forward, and backward from the last equation. */
 static void triangular_systems_are_solved(void)
 {
     struct arena *arena = arena_new();
@@ -360,6 +361,23 @@ static void triangular_systems_are_solved(void)
                "solve [t e] over j %u = %w %y %r\n}\ncopy [j e] %out = %u\n}\n");
     CU_ASSERT_PTR_NULL(loops_eval(l, &three, in, 3, out));
     near(out[0], 0.5), near(out[2], 2 * (2 - 0.5)), near(out[4], -(3 - 8.5 * 0.5 + 2.5 * 3));
+    struct graph *g = graph_of(
+        arena, arena_printf(arena, "graph x f32\n" KEYS "%%0 = input k [j d]\n%%1 = input v [j e]\n%%2 = input x [j]\n"
+                                   "%%3 = contract [t j] %%0[t, d] %%0\n"
+                                   "%%4 = solve backward [j e] %%3 %%1 %%2\noutput %%4\n"));
+    struct loops *after = loops_of(
+        arena, "loops x f32\n" KEYS "array k input f32 [j d]\narray v input f32 [j e]\narray x input f32 [j]\narray w "
+               "tile f32 [j:4 t:4]\narray r tile f32 [j:4]\narray y tile f32 [t:4 e:2]\narray u tile f32 [j:4 e:2]\n"
+               "array out output f32 [j e]\nfor j from 0 to size(j) step 4 {\nfor t from lo(j) to hi(j) step 4 {\n"
+               "dot [j t] over d set %w = %k * %k[t, d]\nmap [j] { set %r = %x }\nmap [t e] { set %y = %v[t, e] }\n"
+               "solve [t e] over j backward %u = %w %y %r\n}\ncopy [j e] %out = %u\n}\n");
+    for (int form = 0; form < 2; form++) {
+        if (form)
+            CU_ASSERT_PTR_NULL(loops_eval(after, &three, in, 3, out))
+        else
+            CU_ASSERT_PTR_NULL(graph_eval(g, &three, in, 3, out))
+        near(out[4], -3), near(out[2], 2 * (2 + 2.5 * -3)), near(out[0], 0.5 * (1 - 1 * out[2] - 8.5 * -3));
+    }
     arena_free(arena);
 }
 

@@ -503,6 +503,20 @@ static void solutions(void)
             }
             CU_ASSERT(most < (F64 ? 1e-12 : 1e-4));
             for (int64_t n = rows * WIDE_LANES; n < MOST * WIDE_LANES; n++) CU_ASSERT(u[n] == 7);
+            /* the same equations from the last to the first: w[t][j] of j > t, and all steps negative */
+            const int64_t last = rows - 1;
+            solve_T(lanes, rows, w + last * (1 + MOST), -1, -MOST, rate + last, -1, x + last * WIDE_LANES, -WIDE_LANES,
+                u + last * WIDE_LANES, -WIDE_LANES);
+            for (int64_t l = 0; l < lanes; l++) {
+                double exact[MOST];
+                for (int64_t t = last; t >= 0; t--) {
+                    double sum = (double)x[t * WIDE_LANES + l];
+                    for (int64_t j = t + 1; j < rows; j++) sum -= (double)w[t + j * MOST] * exact[j];
+                    exact[t] = (double)rate[t] * sum;
+                    most = fmax(most, fabs((double)u[t * WIDE_LANES + l] - exact[t]) / (1 + fabs(exact[t])));
+                }
+            }
+            CU_ASSERT(most < (F64 ? 1e-12 : 1e-4));
         }
 }
 
