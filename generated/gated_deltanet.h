@@ -41,6 +41,26 @@ size_t gated_deltanet_workspace(const struct attn_problem *problem);
 int gated_deltanet_forward(const struct attn_problem *problem, const struct gated_deltanet_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace);
+
+/* The arrays for gradients with respect to learned parameters. NULL: the gradient is not computed. */
+struct gated_deltanet_gradients {
+    float *gate; /* [B, H, n_k] */
+    float *beta; /* [B, H, n_k] */
+};
+/* Returns the bytes of problem->saved, where gated_deltanet_forward stores values for gated_deltanet_backward.
+   Both calls must get the same arrays. If problem->saved is NULL, backward computes the values itself.
+   Returns 0 if the sizes overflow. */
+size_t gated_deltanet_saved(const struct attn_problem *problem);
+/* Returns the bytes of the workspace of gated_deltanet_backward, which must be aligned to 64.
+   Put the number into problem->workspace_bytes. Returns 0 for NULL, or if the sizes overflow. */
+size_t gated_deltanet_backward_workspace(const struct attn_problem *problem);
+/* Computes the gradients with respect to q, k and v from dout, the gradient with respect to out.
+   Pass NULL for gradients that are not needed. With grouped heads, dk and dv are sums over the query heads of a group.
+   The bits of a gradient depend neither on the number of threads nor on the choice of the other gradients.
+   Returns 0 or an error, like forward. */
+int gated_deltanet_backward(const struct attn_problem *problem, const struct gated_deltanet_params *params,
+    const float *q, const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv, struct gated_deltanet_gradients *gradients, void *workspace);
 extern const struct attn_kernel gated_deltanet_kernel;
 
 #ifdef __cplusplus

@@ -32,7 +32,7 @@
      beta [b g m j], learned parameter
      x25 [b g j] = beta[b, g, 0, j]
      x26 [b g j e] = u with u[t_key] = x25 * (v - sum over j < t_key of x23 * u[j] if j <= t_key)
-     x27 [b g m i j d] = x11 * x6 * pow(2.718281828459045, x14 - x15)
+     x27 [b g m i j d] = x11 * x6 * pow(2.718281828459045, x14 - x15[b, g, 0, j, d])
      x28 [b g m i j] = sum over d of x27
      x29 [b g m i j] = x28
      x30 [b g m i] = sum over j of x29 if j <= i + n_k - n_q

@@ -129,26 +129,74 @@ static int waits_for(const struct graph *g, int output)
     return max;
 }
 
+/* Whether output b must be made before output a. */
+static bool follows(const struct graph *g, int a, int b)
+{
+    bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), found = false;
+    mark(g, g->output[a].value, needed);
+    for (int o = 0; o < g->outputs && !found; o++) {
+        const int given = graph_find(g, g->output[o].name);
+        if (o == a || given < 0 || !needed[given] || g->value[given].op != GRAPH_INPUT) continue;
+        found = o == b || follows(g, o, b);
+    }
+    return found;
+}
+
 /* Whether outputs a and b can share loops: the loops run over the same axes, and neither output is needed to compute
    the other. */
 static bool share_loops(const struct graph *g, int a, int b)
 {
     struct roles x, y;
-    if (waits_for(g, a) != waits_for(g, b)) return false;
+    if (graph_find_solve(g) >= 0 ? follows(g, a, b) || follows(g, b, a) : waits_for(g, a) != waits_for(g, b))
+        return false;
     if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;
     if (sums_across(g, b, &x, &y)) return true;
     return x.lane == y.lane && x.stream == y.stream && x.chunk == y.chunk && x.outer == y.outer && x.rows == y.rows &&
            (x.slices == y.slices || x.slices < 0 || y.slices < 0);
 }
 
+/* Whether an output of group b must be made before one of group a, perhaps with other groups in between. */
+static bool group_follows(const struct graph *g, const int *group, int a, int b)
+{
+    bool found = false;
+    for (int o = 0; o < g->outputs && group[o] && !found; o++) /* outputs without a group follow */
+        for (int p = 0; p < g->outputs && group[p] && !found && group[o] == a; p++)
+            found = group[p] == b && follows(g, o, p);
+    return found;
+}
+
+/* Numbers the groups so that each follows those whose outputs it reads. */
+static void order_groups(const struct graph *g, int *group, int groups)
+{
+    int *const number = arena_alloc(g->module->arena, ((size_t)groups + 1) * sizeof *number);
+    for (int n = 1; n <= groups; n++) {
+        int next = 0;
+        for (int a = groups; a > 0; a--) {
+            bool first = !number[a];
+            for (int b = 1; b <= groups && first; b++) first = number[b] || a == b || !group_follows(g, group, a, b);
+            if (first) next = a;
+        }
+        number[next] = n;
+    }
+    for (int o = 0; o < g->outputs; o++) group[o] = number[group[o]];
+}
+
 int output_groups(const struct graph *g, int *group)
 {
     int groups = 0;
+    for (int o = 0; o < g->outputs; o++) group[o] = 0;
     for (int o = 0; o < g->outputs; o++) {
-        group[o] = 0;
-        for (int p = 0; p < o && !group[o]; p++)
-            if (share_loops(g, p, o)) group[o] = group[p];
+        for (int p = 0; p < o && !group[o]; p++) {
+            bool alike = share_loops(g, p, o);
+            for (int n = p + 1; n < o && alike; n++) alike = group[n] != group[p] || share_loops(g, n, o);
+            if (!alike) continue;
+            group[o] = group[p];
+            for (int n = 1; n <= groups && group[o]; n++) /* two groups must not wait for each other */
+                if (n != group[p] && group_follows(g, group, n, group[p]) && group_follows(g, group, group[p], n))
+                    group[o] = 0;
+        }
         if (!group[o]) group[o] = ++groups;
     }
+    if (graph_find_solve(g) >= 0) order_groups(g, group, groups);
     return groups;
 }

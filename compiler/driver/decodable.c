@@ -209,9 +209,6 @@ bool unit_can_correct(const struct unit *p, struct diagnostics *d)
         diagnostics_note(d, masked ? spec->delta_at : (struct position){0, 0}, "%s'mask: causal' hides later keys",
                          masked ? "'delta' is here; " : "");
     }
-    if (spec->emit & EMIT_BACKWARD)
-        diagnostics_error(d, p->asked & EMIT_BACKWARD ? spec->delta_at : spec->emit_at,
-                          "gradients with 'delta' are not compiled yet");
     return diagnostics_errors(d) == errors;
 }
 

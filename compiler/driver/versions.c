@@ -317,8 +317,8 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     if (!x->good) return;
     if (first && c->separated.features && algorithm == ALGORITHM_AUTO && !solves)
         p->why_quadratic = linear_never_pays(u->quadratic, c);
-    if (c->separated.features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && (p->spec->emit & EMIT_BACKWARD) &&
-        !linear_has_gradients(x, target))
+    if (c->separated.features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && !solves &&
+        (p->spec->emit & EMIT_BACKWARD) && !linear_has_gradients(x, target))
         p->why_quadratic = "the gradients of the linear form cannot be compiled yet";
     if ((c->separated.features && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
         u->linear = c;

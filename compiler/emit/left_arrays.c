@@ -143,6 +143,23 @@ static bool needs(const struct graph *g, int v, int of, struct arena *arena)
     return needed[of];
 }
 
+/* Returns C that is true if `condition` is true, or if the caller wants a gradient with respect to an array that prefix
+   sums are computed from. `call` is the C of the struct call with "." or "->". */
+static const char *with_prefix_wanted(const struct emitted_file *e, const char *condition, const char *call,
+                                      struct arena *arena)
+{
+    for (int k = 0; k < e->p->backwards; k++) {
+        const struct compilation *const c = e->p->backward[k].c;
+        for (int o = 0; c && c->program.of_terms && o < c->graph->outputs; o++) {
+            const int array = kernel_array_find(e->p->arrays, c->graph->output[o].name);
+            if (array < 0) continue; /* sums of slices */
+            condition = emit_or_name(arena, condition,
+                                     arena_printf(arena, "%s%s", call, emit_name(arena, c->graph->output[o].name)));
+        }
+    }
+    return condition;
+}
+
 /* Returns C that is true if `condition` is true, or if the caller wants a gradient that is computed from the array
    `name`. The gradient may be computed from another left array that is computed from `name`. */
 static const char *with_needs(const struct emitted_file *e, bool linear, const char *condition, const char *name,
@@ -154,9 +171,12 @@ static const char *with_needs(const struct emitted_file *e, bool linear, const c
         for (int o = 0; given >= 0 && o < g->outputs; o++) {
             if (!needs(g, g->output[o].value, given, arena)) continue;
             const char *const made = g->output[o].name;
-            condition = is_given(e, linear, made)
-                            ? with_needs(e, linear, condition, made, arena)
-                            : emit_or_name(arena, condition, arena_printf(arena, "call->%s", emit_name(arena, made)));
+            condition = prefix_array_find(made) != PREFIX_ARRAYS /* its array is placed after the left arrays */
+                            ? with_prefix_wanted(e, condition, "call->", arena)
+                            : is_given(e, linear, made)
+                                  ? with_needs(e, linear, condition, made, arena)
+                                  : emit_or_name(arena, condition,
+                                                 arena_printf(arena, "call->%s", emit_name(arena, made)));
         }
     }
     return condition;
@@ -168,6 +188,26 @@ static const char *whole_of(const struct left_array *left, struct arena *arena)
     int o = 0;
     while (!needs(left->g, left->g->output[o].value, left->v, arena)) o++;
     return left->g->output[o].name;
+}
+
+/* Whether the left array has a gradient for each query head. */
+static bool has_heads(const struct left_array *left)
+{
+    const struct value *const v = &left->g->value[left->v];
+    bool heads = false;
+    for (int k = 0; k < v->rank; k++) heads |= left->g->module->axis[v->axes[k]].source == SIZE_MEMBERS;
+    return v->sums && heads;
+}
+
+/* Returns a statement that sets the strides of a left array that has a row for each key and key/value head. */
+static const char *rows_value(const struct left_array *left, const char *placed, struct arena *arena)
+{
+    const struct value *const v = &left->g->value[left->v];
+    const long long row = (long long)left->g->module->axis[v->axes[v->rank - 1]].extent;
+    return arena_printf(arena,
+                        "%s    call->%s_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(%lld, p->n_k), "
+                        "p->kv_heads), (int64_t)bytes_times(%lld, p->n_k), %lld};\n",
+                        placed, left->name, row, row, row);
 }
 
 /* Returns statements that set the pointer and strides of a left array that has a gradient for each query head, such as
@@ -197,7 +237,7 @@ static const char *left_value(const struct emitted_file *e, bool linear, const s
     const char *const wanted = with_needs(e, linear, "", left->name, arena), *const real = emit_real(e->p->spec->dtype);
     const struct module *const m = left->g->module;
     const struct value *const value = &left->g->value[left->v];
-    const char *const indent = value->sums ? "        " : "    ";
+    const char *const indent = has_heads(left) ? "        " : "    ";
     int64_t elements = 1;
     for (int k = 0; k < value->rank; k++)
         if (axis_is_counted(&m->axis[value->axes[k]])) elements *= m->axis[value->axes[k]].extent;
@@ -213,7 +253,8 @@ static const char *left_value(const struct emitted_file *e, bool linear, const s
                                             "%sif (%s) call->%s = (%s *)(void *)(left + at);\n"
                                             "%sat = bytes_plus(at, whole_lines(%s));\n",
                                             indent, wanted, left->name, real, indent, bytes);
-    return value->sums ? heads_value(left, e->p->spec->dtype, placed, arena) : placed;
+    if (has_heads(left)) return heads_value(left, e->p->spec->dtype, placed, arena);
+    return value->sums ? rows_value(left, placed, arena) : placed;
 }
 
 /* The left arrays of the two forms share memory, because a call runs only one form. */
@@ -237,7 +278,7 @@ static const char *before_totals(const struct emitted_file *e, struct arena *are
     const char *statements = "";
     for (int linear = 0; linear < 2 && dtype_of_sums(e->p->spec->dtype) == e->p->spec->dtype; linear++)
         for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
-            if (left[n].g->value[left[n].v].sums)
+            if (has_heads(&left[n]))
                 statements = arena_printf(arena, "%s        if (left.%s == left.%s) left.%s = NULL;\n", statements,
                                           whole_of(&left[n], arena), left[n].name, whole_of(&left[n], arena));
     return statements;
@@ -245,17 +286,7 @@ static const char *before_totals(const struct emitted_file *e, struct arena *are
 
 const char *emit_prefix_wanted(const struct emitted_file *e, struct arena *arena)
 {
-    const char *wanted = "";
-    for (int k = 0; k < e->p->backwards; k++) {
-        const struct compilation *const c = e->p->backward[k].c;
-        for (int o = 0; c && c->program.of_terms && o < c->graph->outputs; o++) {
-            const int array = kernel_array_find(e->p->arrays, c->graph->output[o].name);
-            if (array < 0) continue; /* sums of slices */
-            wanted = emit_or_name(arena, wanted,
-                                  arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
-        }
-    }
-    return wanted;
+    return with_prefix_wanted(e, "", "call.", arena);
 }
 
 const char *emit_part_calls(const struct emitted_file *e, struct arena *arena)

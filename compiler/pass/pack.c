@@ -33,11 +33,19 @@ static void axes_read(const struct loops *l, const struct ref *r, int *axes)
     }
 }
 
+/* Whether subscript k of r is a number along an axis whose size is known only at run time. */
+static bool is_number(const struct loops *l, const struct ref *r, int k)
+{
+    return r->sub[k]->op == EXPR_INT && l->module->axis[l->array[r->of].axes[k]].source != SIZE_CONSTANT;
+}
+
 static bool same_axes(const struct loops *l, const struct ref *a, const struct ref *b)
 {
     int of_a[MAX_RANK], of_b[MAX_RANK];
     axes_read(l, a, of_a);
     axes_read(l, b, of_b);
+    for (int k = 0; k < b->rank; k++)
+        if (is_number(l, b, k) && a->sub[k] != b->sub[k]) return false;
     return memcmp(of_a, of_b, (size_t)l->array[a->of].rank * sizeof *of_a) == 0;
 }
 
@@ -68,6 +76,7 @@ static int packed_along(struct loops *l, struct stmt **loops, int depth, const s
                     fixed = !axis_is_sequence(&l->module->axis[axes[k]]);
                     extent = loops[f]->step;
                 }
+            fixed |= is_number(l, r, k);
             if (fixed || (axes[k] == lane) != (pass == 1)) continue;
             tile.axes[tile.rank] = axes[k];
             tile.extent[tile.rank++] = axes[k] == lane ? lane_extent : extent;
@@ -92,7 +101,8 @@ static int packed_along(struct loops *l, struct stmt **loops, int depth, const s
     for (int k = 0; k < tile.rank; k++) copy->axes[k] = tile.axes[k];
     copy->operands = 1;
     copy->operand[0] = loops_ref(l, from);
-    for (int k = 0; k < a->rank; k++) copy->operand[0].sub[k] = expr_leaf(l->module, EXPR_INDEX, axes[k]);
+    for (int k = 0; k < a->rank; k++)
+        copy->operand[0].sub[k] = is_number(l, r, k) ? r->sub[k] : expr_leaf(l->module, EXPR_INDEX, axes[k]);
     copy->assigns = 1;
     copy->assign[0].to = loops_ref(l, made);
     copy->next = *at;

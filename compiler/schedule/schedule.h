@@ -93,6 +93,7 @@ struct gradient_graphs {
     int groups;  /* the number of groups of gradients; the gradients of a group share their loops */
     int results; /* the number of outputs of forward. In `saving`, the saved rows follow them */
     struct graph *saving, *row_sums, *totals, *from_sums;
+    const struct graph *parts; /* all groups; an input with `sums` is an output of another group */
 };
 
 struct tiling {

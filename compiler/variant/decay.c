@@ -58,7 +58,7 @@ static struct ref sums_of_query(struct builder *x, struct ref key)
 static const struct expr *difference(struct builder *x, int axis, struct operands *operands)
 {
     struct ref key = graph_ref(x->g, x->decay_of_key, NULL);
-    if (x->of_keys) key.sub[2] = build_integer(x, 0); /* the only query head of the key/value head */
+    if (x->spec->rate) key.sub[2] = build_integer(x, 0); /* the only query head of the key/value head */
     struct ref query = sums_of_query(x, key);
     if (axis >= 0) query.sub[query.rank - 1] = key.sub[key.rank - 1] = build_index_of(x, axis);
     const struct expr *const of_query = build_read(x, operands, query);

@@ -183,6 +183,39 @@ DECAYS = {   # log, similarity, form
     'elements_power_linear': ('gate[b][h][t][d]', SIMILARITY['polynomial_2'], {
         'arrays': GATES, 'normalize': {'sum_plus': 1}, 'algorithm': 'linear', 'shape': {'head_dim': 5, 'value_dim': 9}}),
 }
+# Rates are small where the weight of a key for itself is large: the solution would grow without bound.
+BETA = {'beta': {'shape': ['B', 'H', 'Nk']}}
+IDENTITY = {'linear': {'features': 'identity'}}
+DELTA = {   # rate, similarity, form
+    'plain': ('beta[b][h][t]', IDENTITY, {'arrays': BETA}),
+    'twice': ('2 * beta[b][h][t]', IDENTITY, {'arrays': BETA, 'prepare': ['l2norm', 'rope']}),
+    'zero': ('t % 3 == 1 ? 0 : beta[b][h][t]', IDENTITY, {'arrays': BETA}),
+    'constant': ('0.5', IDENTITY, {}),
+    'learned': ('0.7 / (1 + exp(-step[h]))', IDENTITY, {'arrays': {'step': {'shape': ['H'], 'learned': True}}}),
+    'gated': ('beta[b][h][t]', IDENTITY, {'arrays': BETA | GATE, 'decay': {'log': 'gate[b][h][t]'}}),
+    'resets': ('beta[b][h][t]', IDENTITY, {'arrays': BETA | GATE,
+                                           'decay': {'log': 't % 9 == 4 ? -100 : 0.01 * gate[b][h][t]'}}),
+    'steps': ('beta[b][h][t]', IDENTITY, {'arrays': BETA | STEPS, 'prepare': ['l2norm', {'scale': {'by': 0.3}}],
+                                          'decay': {'log': '-exp(rate[h]) * log1p(exp(step[b][h][t]))'}}),
+    'elu': ('0.03 * beta[b][h][t]', SIMILARITY['elu_plus_one'], {'arrays': BETA, 'normalize': 'sum'}),
+    'elu_gated': ('0.03 * beta[b][h][t]', SIMILARITY['elu_plus_one'], {
+        'arrays': BETA | GATE, 'normalize': {'sum_plus': 0.5}, 'decay': {'log': 'gate[b][h][t]'}}),
+    'polynomial': ('0.1 * beta[b][h][t]', SIMILARITY['polynomial_2'], {'arrays': BETA, 'normalize': {'sum_plus': 1}}),
+    'sketch': ('0.01 * beta[b][h][t]', {'polysketch': {'degree': 4, 'sketch': 4}}, {
+        'arrays': BETA, 'normalize': {'sum_plus': 1}, 'shape': {'head_dim': 8, 'value_dim': 9}}),
+    'sketch_local': ('0.01 * beta[b][h][t]', {'polysketch': {'degree': 4, 'sketch': 4, 'local': 'exact'}}, {
+        'arrays': BETA, 'normalize': {'sum_plus': 1}, 'block': 24, 'shape': {'head_dim': 8, 'value_dim': 9}}),
+    'hedgehog': ('0.2 * beta[b][h][t]', {'linear': {'features': 'hedgehog'}}, {'arrays': BETA, 'normalize': 'sum'}),
+    'affine': ('0.02 * beta[b][h][t]', IDENTITY, {'arrays': BETA, 'prepare': [{'rmsnorm': {'affine': True}}]}),
+    'decay': ('beta[b][h][t]', {'custom': {'weight': 's * exp(-0.1 * (i - j))'}}, {'arrays': BETA}),
+    'tau': ('0.3 * beta[b][h][t]', {'custom': {'weight': '(s * 0.5 + 0.1) * (1 + 0.1 * h) * tau[h]'}}, {
+        'arrays': BETA | {'tau': {'shape': ['H']}}}),
+    'strict': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'mask': {'expr': 'j < i'}}),
+    'short_blocks': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'block': 5}),
+    'values': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'shape': {'head_dim': 12, 'value_dim': 7, 'values': 'keys'}}),
+}
+DELTA_SHAPES = [(2, 2, 2, 97, 135), (1, 1, 1, 65, 64), (1, 1, 1, 1, 1), (1, 3, 3, 300, 131), (2, 2, 2, 63, 63),
+                (1, 2, 2, 1, 70), (1, 2, 2, 40, 1), (1, 1, 1, 129, 257)]
 PROJECTED = {   # prepare, similarity, size
     'softmax': (None, 'softmax', 13),
     'cap': ([{'layernorm': {'affine': True}}], SIMILARITY['cap'], 37),
@@ -553,6 +586,16 @@ def main():
         shapes = SHAPES if 'normalize' not in form else [s for s in SHAPES if s[4] > 1]
         suite.case('decay/' + name, case, suite, spec, shapes[n % 2::2], 10 * n + 13,
                    OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 4 == 0 else None)
+    for n, (name, (rate, similarity, form)) in enumerate(DELTA.items()):
+        spec = base | {'name': 'delta%d' % n, 'similarity': similarity, 'mask': 'causal', 'delta': {'rate': rate},
+                       'algorithm': 'auto', 'normalize': 'none', 'prepare': ['l2norm'], 'dtype': dtypes[n % 6],
+                       'shape': {'head_dim': 12, 'value_dim': 20}} | form
+        suite.case('delta/' + name, case, suite, spec, DELTA_SHAPES[n % 2::2], 10 * n + 17,
+                   OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 4 == 0 else None)
+        if n % 5 == 0:
+            suite.case('bits/delta_' + name, bits, suite, spec | {'name': 'bits_d%d' % n, 'dtype': dtypes[n % 2]},
+                       (2, 2, 2, 135, 150), n)
+            suite.case('memory/delta_' + name, memory, suite, spec | {'name': 'memory_d%d' % n})
     for n, (name, (similarity, mask)) in enumerate(LINEAR.items()):
         spec = base | {'name': 'l%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],
                        'algorithm': 'linear',

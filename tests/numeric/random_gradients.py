@@ -74,7 +74,7 @@ def draw(seed, number):
     form = rng.choice(['linear', 'quadratic'])   # a single form has half of the C
     spec['algorithm'] = 'quadratic' if 'dropout' in spec else form
     spec['shape'].pop('values', None)   # its functions have other arguments; backward.py has cases of it
-    if spec.pop('delta', None) and 'beta' in spec.get('arrays', {}): del spec['arrays']['beta']   # it has no gradients
+    if 'delta' in spec: spec['algorithm'] = 'auto'
     # a norm leaves only the sign of one or two elements, which has no gradient
     if spec.get('prepare') and spec['shape']['head_dim'] < 3: spec['shape']['head_dim'] = 4
     d |= {'spec': spec, 'targets': ['generic'], 'n_k': n_k, 'n_q': n_k if rng.random() < 0.5 else length(),

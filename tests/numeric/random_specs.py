@@ -62,7 +62,6 @@ REFUSED = [
      lambda spec, m: spec.update(name='spec')),
     (r"'name': C reserves names|'name' is longer than", lambda spec, m: spec.update(name='spec')),
     (r"f(64|32|16) cannot hold the value \S+, which results from these options", None),
-    (r"gradients with 'delta' are not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
     (r"'delta' (needs a linear form, and there is none|corrects a value by earlier ones|with )|with 'delta'|'delta' is",
      lambda spec, m: spec.pop('delta')),
     (r"the gradient of too many operands is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),

@@ -46,7 +46,24 @@ static void reverse(struct reversal *x, int v)
     case GRAPH_MAP: reversal_map_rule(x, v, t); break;
     case GRAPH_CONTRACT: reversal_contract_rule(x, v, t); break;
     case GRAPH_REDUCE: reversal_reduce_rule(x, v, t); break;
-    case GRAPH_SOLVE: reversal_fail(x, "a solution of triangular equations ('delta')"); break;
+    case GRAPH_SOLVE: reverse_solve(x, v, t); break;
+    }
+}
+
+/* Reverses the values after the SOLVE once more. They depend on weights, features and states of which the solution is
+   made, too. */
+static void reverse_again(struct reversal *x, int solve)
+{
+    for (int v = x->forward - 1; v > solve && !x->failed; v--) reverse(x, v);
+}
+
+/* Forgets the terms that have been passed on: those of values from the last to `first`. */
+static void forget_terms(struct reversal *x, int first)
+{
+    for (int v = first; v < x->forward; v++) {
+        const enum graph_op op = x->g->value[v].op;
+        x->of[v].gathers = 0;
+        if (op != GRAPH_INPUT && op != GRAPH_PARAM && op != GRAPH_TABLE) x->of[v].terms = 0;
     }
 }
 
@@ -160,6 +177,7 @@ static void take_group(struct compilation *c)
         c->graph = c->gradients.from_sums;
         return;
     }
+    c->gradients.parts = graph_copy(g);
     for (int o = 0; o < g->outputs && group; o++)
         if (of[o] == group) g->output[kept++] = g->output[o];
     if (!group) return;
@@ -178,6 +196,8 @@ void pass_differentiate(struct compilation *c)
                                 .m = g->module,
                                 .forward = g->values,
                                 .out = g->output[0].value,
+                                .solution = -1,
+                                .transposed = -1,
                                 .before = graph_copy(g)},
                     *x = &reversal;
     const int results = g->outputs;
@@ -188,13 +208,23 @@ void pass_differentiate(struct compilation *c)
     x->given_out = graph_input(g, "out", out.rank, out.axes);
     x->given_dout = program->of_terms ? gradient_of_terms(x, &out) : graph_input(g, "dout", out.rank, out.axes);
     if (x->active[x->out]) reversal_give(x, x->out, (struct gradient_term){x->given_dout, -1, NULL});
-    for (int v = x->forward - 1; v >= 0 && !x->failed; v--) reverse(x, v);
+    for (int v = x->forward - 1; v >= 0 && !x->failed; v--) {
+        const bool solve = g->value[v].op == GRAPH_SOLVE && x->of[v].terms;
+        if (solve) forget_terms(x, v + 1);
+        reverse(x, v);
+        if (solve) reverse_again(x, v);
+    }
     output_gradients(x);
     if (x->failed) return;
-    for (int o = 0; o < results && !program_is_unsaved(program); o++) /* reversal_save_rows removes them again */
+    if (program_is_unsaved(program)) {
+        graph_sweep(g);
+        return;
+    }
+    for (int o = 0; o < results; o++) /* reversal_save_rows removes them again */
         graph_output(g, x->before->output[o].name, x->before->output[o].value);
+    reversal_cut(x, results);
+    if (x->failed) return;
     graph_sweep(g);
-    if (program_is_unsaved(program)) return;
     simplify_graph(g); /* merges equal values, so that no value is saved twice */
     c->gradients.results = results;
     reversal_save_rows(c);

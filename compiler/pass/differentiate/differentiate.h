@@ -50,7 +50,8 @@ struct reversal {
         struct gradient_term *term;
         struct state_gather gather[4];
     } *of;
-    bool failed; /* an error has been reported */
+    int solution, transposed; /* the SOLVE of forward, and that of the gradients (solve.c); -1: there is none */
+    bool failed;              /* an error has been reported */
 };
 
 /* ---- helpers that build values (term.c) ---- */
@@ -84,6 +85,8 @@ void reversal_give(struct reversal *x, int v, struct gradient_term t);
 struct gradient_term reversal_gradient(struct reversal *x, int v);
 /* Returns a term that is equal to t and has no divisor. */
 struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t);
+/* Returns a term that is equal to t and has neither a divisor nor a region. */
+struct gradient_term reversal_plain(struct reversal *x, struct gradient_term t);
 /* Reverse-mode rules for the three operations. `t` is the gradient with respect to value `number`. A rule adds terms to
    the gradients with respect to the operands of this value. */
 void reversal_map_rule(struct reversal *x, int number, struct gradient_term t);
@@ -119,6 +122,16 @@ bool is_cancelled_maximum(const struct reversal *x, int v);
 
 /* Passes the gradient with respect to the carried state v on to the features and values that it sums (state.c). */
 void reverse_state(struct reversal *x, int v);
+/* Makes A of one use of the carried state v as the unfinished value *after. Sets *keys to the features that v sums, for
+   each key, as its own chunk takes them in. Returns false after an error. (state.c) */
+bool reversal_state_after(struct reversal *x, int v, const struct state_gather *read, struct value *after,
+                          struct ref *keys);
+/* Passes the gradient with respect to a SOLVE on to its operands (solve.c). Values after it can get new terms. */
+void reverse_solve(struct reversal *x, int number, struct gradient_term t);
+
+/* Divides the gradients of a SOLVE into parts (parts.c). The last `results` outputs of the graph are those of forward.
+   Returns the number of parts, which become the first outputs. */
+int reversal_cut(struct reversal *x, int results);
 
 /* Turns saved row values and row sums into inputs of the gradient programs. Makes the programs that compute these
    inputs: c->gradients.saving for row values, c->gradients.row_sums for row sums. (save.c) */

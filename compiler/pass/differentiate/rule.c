@@ -60,6 +60,11 @@ static struct gradient_term selected(struct reversal *x, struct gradient_term t)
                                   t.by, NULL};
 }
 
+struct gradient_term reversal_plain(struct reversal *x, struct gradient_term t)
+{
+    return selected(x, reversal_divided(x, t));
+}
+
 void reversal_give(struct reversal *x, int v, struct gradient_term t)
 {
     if (!x->active[v]) return;

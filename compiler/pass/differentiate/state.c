@@ -165,10 +165,9 @@ static const struct expr *keep_of(struct reversal *x, const struct value *state,
     return state->operands > graph_summed(state) ? expr_bind(x->m, keep, with) : keep;
 }
 
-/* Makes A, the sum over the queries of later chunks, for one use `read` of the state. Returns the number of value A, or
-   -1 after an error. */
-static int state_after(struct reversal *x, const struct value *state, const struct state_gather *read,
-                       const struct carried *s)
+/* Makes A, the sum over the queries of later chunks, for one use `read` of the state. Returns false after an error. */
+static bool state_after(struct reversal *x, const struct value *state, const struct state_gather *read,
+                        const struct carried *s, struct value *made)
 {
     const struct value user = x->g->value[read->user];
     const struct ref *at = &user.operand[read->operand];
@@ -185,7 +184,7 @@ static int state_after(struct reversal *x, const struct value *state, const stru
     if (where && state->keep && !(kept = kept_over(x, &with_sums, state->keep, s->chunk, next, query))) where = NULL;
     if (!where) {
         reversal_fail(x, "this carried state");
-        return -1;
+        return false;
     }
     if (kept) { /* scale by the decay from chunk c + 1 to the query's chunk */
         struct value map = x->g->value[other.of];
@@ -216,20 +215,39 @@ static int state_after(struct reversal *x, const struct value *state, const stru
     after.operand[1] = graph_ref(x->g, read->term.value, NULL);
     after.where = where;
     if (state->keep) after.keep = keep_of(x, state, &after, chunk, next);
-    return reversal_append(x, after);
+    *made = after;
+    return true;
+}
+
+static struct carried carried_of(struct reversal *x, const struct value *state)
+{
+    struct carried s = {.chunk = reversal_chunk_axis(x, state), .stream = -1};
+    s.length = x->m->axis[s.chunk].extent;
+    for (int a = 0; a < x->m->axes; a++)
+        if (state->where && (expr_axes(state->where) >> a & 1) && axis_is_sequence(&x->m->axis[a])) s.stream = a;
+    if (s.stream < 0) reversal_fail(x, "this carried state");
+    return s;
+}
+
+bool reversal_state_after(struct reversal *x, int v, const struct state_gather *read, struct value *after,
+                          struct ref *keys)
+{
+    const struct value state = x->g->value[v];
+    const struct carried s = carried_of(x, &state);
+    int map;
+    if (x->failed || !state_after(x, &state, read, &s, after)) return false;
+    *keys = as_taken_in(x, &state.operand[0], &s, &map);
+    return !x->failed;
 }
 
 void reverse_state(struct reversal *x, int v)
 {
     const struct value state = x->g->value[v];
-    struct carried s = {.chunk = reversal_chunk_axis(x, &state), .stream = -1};
-    s.length = x->m->axis[s.chunk].extent;
-    for (int a = 0; a < x->m->axes; a++)
-        if (state.where && (expr_axes(state.where) >> a & 1) && axis_is_sequence(&x->m->axis[a])) s.stream = a;
-    if (s.stream < 0) reversal_fail(x, "this carried state");
+    const struct carried s = carried_of(x, &state);
     int after = -1;
     for (int k = 0; k < x->of[v].gathers && !x->failed; k++) {
-        int one = state_after(x, &state, &x->of[v].gather[k], &s);
+        struct value made;
+        int one = state_after(x, &state, &x->of[v].gather[k], &s, &made) ? reversal_append(x, made) : -1;
         if (after >= 0 && !x->failed) {
             struct value sum = graph_value(GRAPH_MAP, state.rank, state.axes);
             one = reversal_map(x, &sum,

@@ -58,7 +58,14 @@ static bool find_axes(struct lowering *x)
         for (int a = 0; a < x->m->axes; a++)
             if (value_has_axis(&x->g->value[x->g->output[o].value], a)) x->within &= ~(UINT32_C(1) << a);
     }
-    return !wrong;
+    int along, rows;
+    if (wrong || x->g->value[x->output].op != GRAPH_SOLVE) return !wrong;
+    graph_solve_axes(x->m, &x->g->value[x->output], &along, &rows);
+    x->stream = along;
+    x->lane = rows;
+    for (int a = 0; a < x->m->axes; a++) /* features without a decay do not have the axis of chunks */
+        if (axis_is_chunks(&x->m->axis[a])) x->chunk = a;
+    return true;
 }
 
 /* `number` is the number of a chunk: max(position, 0) / length, or max(position, 0) if the length is 1. Returns the
@@ -168,7 +175,10 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
     }
     if (x->solve >= 0) {
-        lower_solve(x, at);
+        if (x->output == x->solve)
+            lower_solution(x, at);
+        else
+            lower_solve(x, at);
         return;
     }
     if (x->prefix && !x->last) {

@@ -194,6 +194,8 @@ void lower_states(struct lowering *x, struct stmt **at);
 
 /* Lowers a graph with a SOLVE at *at: for each head, one loop over chunks of keys. (solve.c) */
 void lower_solve(struct lowering *x, struct stmt **at);
+/* Lowers a graph whose output is a SOLVE at *at: for each head, one loop over chunks of keys. (solve.c) */
+void lower_solution(struct lowering *x, struct stmt **at);
 /* Makes the statements of one value. `needed` marks the values whose statements are made with it. (value.c) */
 void lower_value(struct lowering *x, int v);
 

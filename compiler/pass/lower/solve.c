@@ -59,16 +59,17 @@ static void replace(struct lowering *x, struct stmt *s, const struct expr *from,
     }
 }
 
-/* Names the chunk in statements inside the loop over keys, which has no loop over chunks: the chunk of the current
-   keys, or if `next` the one after it. */
+/* Names the chunk in statements inside the loop over keys: the chunk of the current keys, or if `next` the one that the
+   loops visit after it. */
 static void name_chunk(struct lowering *x, struct stmt *s, bool next)
 {
+    const int64_t step = x->g->value[x->solve].backward ? -1 : 1;
     const struct expr *const first = expr_leaf(x->m, EXPR_LO, x->stream),
                              *const key = expr_leaf(x->m, EXPR_INDEX, x->stream),
                              *const length = expr_int(x->m, x->m->axis[x->chunk].extent),
                              *number = expr_make(x->m, EXPR_DIV, first, length, NULL);
     const struct expr *const start = expr_make(x->m, EXPR_MUL, number, length, NULL);
-    if (next) number = expr_make(x->m, EXPR_ADD, number, expr_int(x->m, 1), NULL);
+    if (next) number = expr_make(x->m, EXPR_ADD, number, expr_int(x->m, step), NULL);
     replace(x, s, expr_leaf(x->m, EXPR_LO, x->chunk), number);
     replace(x, s, expr_leaf(x->m, EXPR_INDEX, x->chunk), number);
     replace(x, s, start, first);
@@ -101,11 +102,11 @@ static void begin_states(struct lowering *x, struct stmt ***at)
 
 /* Makes the product of the rows' features with the state: what the keys before the chunk give for each row. Returns the
    tile's array. */
-static int lower_earlier(struct lowering *x, int rows, int lanes)
+static int lower_earlier(struct lowering *x, int state, int rows, int lanes)
 {
     const struct value *solve = &x->g->value[x->solve];
     const struct ref features = lower_ref(x, &solve->operand[SOLVE_FEATURES]);
-    const int state = x->lowered[state_of_solution(x)].array, axes[2] = {rows, lanes};
+    const int axes[2] = {rows, lanes};
     struct stmt *s = lower_append(x, &x->end, LOOPS_DOT);
     s->rank = 2;
     memcpy(s->axes, axes, sizeof axes);
@@ -134,8 +135,8 @@ static int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
 }
 
 /* Makes the statements for the keys of a chunk, up to the solution, in a loop over the rows of the weights: one range,
-   that of the keys. x->lane is the axis of the rows. */
-static struct stmt *lower_keys(struct lowering *x, const bool *needed)
+   that of the keys. x->lane is the axis of the rows; `state` is the array of the sum over the chunks before. */
+static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state)
 {
     const struct value *const solve = &x->g->value[x->solve];
     struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **end = lower_new_list(x);
@@ -146,11 +147,13 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed)
     x->needed = needed;
     for (int v = 0; v < x->g->values; v++)
         if (needed[v]) lower_value(x, v);
-    const struct expr *const implied = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream),
-                                                 expr_leaf(x->m, EXPR_INDEX, rows), NULL);
+    const int later = solve->backward ? x->stream : rows, sooner = solve->backward ? rows : x->stream;
+    const struct expr *const implied = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, sooner),
+                                                 expr_leaf(x->m, EXPR_INDEX, later), NULL);
     if (solve->where != implied) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
-    const int rest = lower_rest(x, rows, lanes, lower_earlier(x, rows, lanes));
+    const int rest = lower_rest(x, rows, lanes, lower_earlier(x, state, rows, lanes));
     struct stmt *s = lower_append(x, &x->end, LOOPS_SOLVE);
+    s->backward = solve->backward;
     s->rank = 2;
     s->axes[0] = rows;
     s->axes[1] = lanes;
@@ -237,7 +240,7 @@ void lower_solve(struct lowering *x, struct stmt **at)
     const struct expr *const from = expr_leaf(x->m, EXPR_LO, x->stream), *const to = expr_leaf(x->m, EXPR_HI,
                                                                                                x->stream);
     struct stmt *const rows = lower_loop_over(x, &body, keys.lane, from, to, x->m->axis[x->chunk].extent);
-    rows->body = lower_keys(&keys, needed);
+    rows->body = lower_keys(&keys, needed, x->lowered[state_of_solution(x)].array);
 
     bool *done = arena_alloc(x->m->arena, values * sizeof *done);
     for (int v = 0; v < x->g->values; v++) {
@@ -254,4 +257,75 @@ void lower_solve(struct lowering *x, struct stmt **at)
     for (int v = 0; v < x->g->values; v++)
         if (x->lowered[v].stage == STATE) add_to_state(x, v, &body);
     name_chunk(x, *adds, true);
+}
+
+/* ---- a SOLVE that is an output ---- */
+
+/* Makes the loop over the keys of one chunk. The loops visit chunks from the last on if the SOLVE is backward. */
+static struct stmt *lower_chunks(struct lowering *x, struct stmt ***at)
+{
+    const struct expr *const zero = expr_int(x->m, 0), *const length = expr_int(x->m, x->m->axis[x->chunk].extent);
+    struct stmt *const chunks = lower_loop_over(x, at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
+    struct lowering order = *x;
+    order.after = x->g->value[x->solve].backward;
+    const struct expr *const number = lower_chunk_number(&order, expr_leaf(x->m, EXPR_LO, x->chunk)),
+                             *const from = expr_make(x->m, EXPR_MUL, number, length, NULL),
+                             *const to = expr_make(x->m, EXPR_ADD, from, length, NULL);
+    struct stmt **body = &chunks->body;
+    return lower_loop_over(x, &body, x->stream, from,
+                           expr_make(x->m, EXPR_MIN, to, expr_leaf(x->m, EXPR_SIZE, x->stream), NULL),
+                           x->m->axis[x->chunk].extent);
+}
+
+/* Appends the statements that add the chunk to the state that the SOLVE describes. */
+static void add_solution(struct lowering *x, int state, struct stmt ***at)
+{
+    const struct value *const solve = &x->g->value[x->solve];
+    const int *const axes = x->l->array[state].axes;
+    struct stmt **const begin = *at;
+    if (solve->keep) {
+        struct stmt *const s = lower_assign(x, at, 2, axes, state, FOLD_SET, NULL);
+        s->operand[s->operands++] = loops_ref(x->l, state);
+        s->assign[0].expr = solve->operands > graph_summed(solve)
+                                ? lower_kept(x, solve, begin, s)
+                                : expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), solve->keep, NULL);
+        name_chunk(x, *begin, solve->backward); /* the factor from the chunk of the keys to the next one */
+    }
+    struct stmt *const s = lower_append(x, at, LOOPS_DOT);
+    s->rank = 2;
+    memcpy(s->axes, axes, 2 * sizeof *axes);
+    s->axis = x->stream;
+    s->operands = 2;
+    s->operand[0] = lower_ref(x, &solve->operand[SOLVE_KEYS]);
+    s->operand[1] = loops_ref(x->l, x->lowered[x->solve].array);
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, state), FOLD_SUM, NULL, 0};
+}
+
+void lower_solution(struct lowering *x, struct stmt **at)
+{
+    const struct value *const solve = &x->g->value[x->solve], *const out = &x->g->value[x->output];
+    const struct expr *const zero = expr_int(x->m, 0);
+    bool *const needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
+    x->whole_chunk = true;
+    x->needed = needed;
+    for (int k = 0; k < out->rank; k++) {
+        if (!lower_run_time(x, out->axes[k]) || out->axes[k] == x->stream) continue;
+        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
+        loop->parallel = true;
+        at = &loop->body;
+    }
+    for (int k = 0; k < solve->operands; k++) mark(x, solve->operand[k].of, needed);
+    const struct ref *const keys = &solve->operand[SOLVE_KEYS];
+    const int axes[2] = {ref_axis(keys, keys->rank - 1), solve->axes[solve->rank - 1]},
+              state = lower_new_tile(x, "state", 2, axes);
+    lower_set_constant(x, &at, state, 0);
+    struct stmt *const one = lower_chunks(x, &at);
+    struct stmt **body = &one->body;
+    const struct expr *const from = expr_leaf(x->m, EXPR_LO, x->stream), *const to = expr_leaf(x->m, EXPR_HI,
+                                                                                               x->stream);
+    struct stmt *const rows = lower_loop_over(x, &body, x->lane, from, to, x->m->axis[x->chunk].extent);
+    rows->body = lower_keys(x, needed, state);
+    add_solution(x, state, &body);
+    lower_copy_outputs(x, false, &body);
 }

@@ -74,12 +74,14 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
     return loops_array(x->l, a);
 }
 
-/* Whether the output `name` is stored in the type of sums. This is so if c->gradients.totals adds its elements. */
+/* Whether the output `name` is stored in the type of sums. This is so if another program of the call reads it as such.
+ */
 static bool is_left(const struct lowering *x, const char *name)
 {
-    const struct graph *totals = x->c->gradients.totals;
-    for (int v = 0; totals && v < totals->values; v++)
-        if (totals->value[v].sums && strcmp(totals->value[v].name, name) == 0) return true;
+    const struct graph *const reader[] = {x->c->gradients.totals, x->c->gradients.parts};
+    for (int k = 0; k < 2; k++)
+        for (int v = 0; reader[k] && v < reader[k]->values; v++)
+            if (reader[k]->value[v].sums && strcmp(reader[k]->value[v].name, name) == 0) return true;
     return false;
 }
 

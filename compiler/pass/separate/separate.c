@@ -302,6 +302,19 @@ static const struct expr *set_chunk_ends(struct separation *x, const struct plan
 
 /* ---- the delta rule ---- */
 
+/* Adds to the SOLVE what a state of its solution sums, and the factor of this state. Gradients need solutions without
+   the sums of queries. Returns false if the features would have too many operands. */
+static bool describe_state(struct separation *x, const struct node *features, int feature_axis, const struct plan *plan,
+                           int solve)
+{
+    const int keys = separate_feature_map(x, features, KEY, feature_axis, plan->chunk);
+    if (keys < 0) return false;
+    struct value *const v = &x->g->value[solve + 1];
+    v->operand[v->operands++] = graph_ref(x->g, keys, NULL);
+    v->keep = separate_kept(x, features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk, v);
+    return true;
+}
+
 /* Adds to the SOLVE of the graph the features of its rows as queries. Returns false after separate_none if the weights
    of two keys do not have the features that the states sum. */
 static bool correct(struct separation *x, const struct plan *plan, int feature_axis)
@@ -335,7 +348,7 @@ static bool correct(struct separation *x, const struct plan *plan, int feature_a
     solve += own.weight - old;
     x->g->value[solve].operand[SOLVE_FEATURES] = graph_ref(x->g, map, NULL);
     x->g->value[solve].operands = SOLVE_FEATURES + 1;
-    return true;
+    return !program_is_differentiated(&x->c->program) || describe_state(&own, features, feature_axis, plan, solve);
 }
 
 /* Replaces each sum of the weight:

@@ -1,0 +1,384 @@
+/* Divides the gradients of a SOLVE into parts that one sweep over a sequence each can compute.
+   - The solution of forward, the gradient with respect to it, and the solution of the transposed system are parts.
+   - A sum of terms can need several sweeps. Example: the gradient with respect to a key has a sum over the queries
+     after the key, one over the keys after it, and one over the keys before it. The terms of each sweep become a part.
+   - A part is an output, and an input of its users. */
+#include "differentiate.h"
+
+#include <string.h>
+
+/* The sweep that a value needs: its loops have `lane` in the lanes and sum over `stream`. */
+struct sweep {
+    bool any;         /* false: the value needs no sweep */
+    int lane, stream; /* axes; -1: any axis */
+    int direction;    /* of carried states: 1 from the first chunk on, -1 from the last chunk on; 0: no states */
+};
+
+struct parts {
+    struct reversal *x;
+    struct graph *g;
+    struct module *m;
+    int parts;        /* the number of parts so far */
+    int values;       /* the number of values before rename_rows makes copies */
+    struct sweep *of; /* for each value */
+    bool *mixed;      /* for each value: whether its operands need different sweeps */
+};
+
+static bool agree(int a, int b, int any)
+{
+    return a == any || b == any || a == b;
+}
+
+/* Adds what `other` needs to *s. Returns false if one sweep cannot do both. */
+static bool merge(struct sweep *s, const struct sweep *other)
+{
+    if (!other->any) return true;
+    if (!s->any) {
+        *s = *other;
+        return true;
+    }
+    const bool same = agree(s->lane, other->lane, -1) && agree(s->stream, other->stream, -1) &&
+                      agree(s->direction, other->direction, 0);
+    if (s->lane < 0) s->lane = other->lane;
+    if (s->stream < 0) s->stream = other->stream;
+    if (!s->direction) s->direction = other->direction;
+    return same;
+}
+
+/* Returns the only axis in a set of bits; -1 if there is none, or several. */
+static int only_axis(uint32_t bits)
+{
+    int axis = -1;
+    for (int a = 0; a < 32; a++)
+        if (bits >> a & 1) axis = bits == UINT32_C(1) << a ? a : -1;
+    return axis;
+}
+
+/* Whether v is a number for each row of the result, which forward saves. */
+static bool is_saved(const struct parts *p, int v)
+{
+    const struct value *const out = &p->g->value[p->x->given_out], *const value = &p->g->value[v];
+    bool same = v < p->x->forward;
+    for (int k = 0; k < out->rank; k++)
+        same &= value_has_axis(value, out->axes[k]) == (p->m->axis[out->axes[k]].source != SIZE_CONSTANT);
+    for (int k = 0; k < value->rank; k++) same &= value_has_axis(out, value->axes[k]);
+    return same;
+}
+
+/* Finds the sweep that value v needs, from those of its operands. */
+static void find_sweep(struct parts *p, int v)
+{
+    const struct value *const value = &p->g->value[v];
+    struct sweep s = {false, -1, -1, 0};
+    const uint32_t own = reversal_sequences(p->m, reversal_bits(value->rank, value->axes));
+    const bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, state = is_carried_state(p->x, v);
+    const uint32_t summed = sums ? reversal_sequences(p->m, reversal_summed(value)) & ~own : 0;
+    p->mixed[v] = false;
+    for (int k = 0; k < value->operands && value->op != GRAPH_SOLVE; k++) {
+        const int of = value->operand[k].of;
+        struct sweep reads = p->of[of];
+        if (is_carried_state(p->x, of))
+            for (int n = 0; n < value->operand[k].rank; n++)
+                if (axis_is_chunks(&p->m->axis[p->g->value[of].axes[n]]))
+                    reads.lane = only_axis(reversal_sequences(p->m, expr_axes(value->operand[k].sub[n])));
+        const bool elsewhere = reads.any && reads.lane >= 0 && own && !(own >> reads.lane & 1);
+        p->mixed[v] |= !merge(&s, &reads) || elsewhere || (state && reads.any) ||
+                       (summed && own && reads.any && !is_carried_state(p->x, of));
+    }
+    if (summed && (own || state)) {
+        const bool after = state && value->where && value->where->op == EXPR_LT &&
+                           value->where->arg[0]->op == EXPR_INDEX &&
+                           axis_is_chunks(&p->m->axis[only_axis(expr_axes(value->where->arg[0]))]);
+        const struct sweep made = {true, state ? -1 : only_axis(own), only_axis(summed), !state ? 0 : after ? -1 : 1};
+        p->mixed[v] |= !merge(&s, &made);
+    }
+    if (!own && !state) s.any = false;
+    if (is_saved(p, v) || value->op == GRAPH_SOLVE) s.any = false;
+    p->of[v] = s;
+}
+
+/* Marks v and the values that it depends on. */
+static void mark(const struct graph *g, int v, bool *needed)
+{
+    if (needed[v]) return;
+    needed[v] = true;
+    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
+}
+
+static void find_sweeps(struct parts *p)
+{
+    struct arena *const arena = p->m->arena;
+    bool *const needed = arena_alloc(arena, (size_t)p->g->values * sizeof *needed);
+    p->of = arena_alloc(arena, (size_t)p->g->values * sizeof *p->of);
+    p->mixed = arena_alloc(arena, (size_t)p->g->values * sizeof *p->mixed);
+    for (int o = 0; o < p->g->outputs; o++) mark(p->g, p->g->output[o].value, needed);
+    for (int v = 0; v < p->g->values; v++) {
+        find_sweep(p, v);
+        p->mixed[v] &= needed[v];
+    }
+}
+
+/* Makes value v an input, and `made` an output of the same name. */
+static void cut(struct parts *p, int v, int made)
+{
+    const struct value old = p->g->value[v];
+    struct value given = graph_value(GRAPH_INPUT, old.rank, old.axes);
+    bool elements = false, queries = false;
+    for (int k = 0; k < old.rank; k++) {
+        elements |= axis_is_sequence(&p->m->axis[old.axes[k]]);
+        queries |= p->m->axis[old.axes[k]].source == SIZE_N_Q;
+    }
+    if (!elements || queries || only_axis(reversal_sequences(p->m, reversal_bits(old.rank, old.axes))) < 0 ||
+        is_carried_state(p->x, v))
+        reversal_fail(p->x, "a sum that needs several sweeps over a sequence");
+    given.sums = old.rank && p->m->axis[old.axes[old.rank - 1]].source == SIZE_CONSTANT;
+    given.name = arena_printf(p->m->arena, p->x->c->program.linear ? "linear_part_%d" : "part_%d", p->parts++);
+    p->g->value[v] = given;
+    graph_output(p->g, given.name, made);
+}
+
+/* The number of elements of v along its constant axes. */
+static int64_t elements_of(const struct parts *p, int v)
+{
+    int64_t count = 1;
+    for (int k = 0; k < p->g->value[v].rank; k++)
+        if (p->m->axis[p->g->value[v].axes[k]].source == SIZE_CONSTANT)
+            count *= p->m->axis[p->g->value[v].axes[k]].extent;
+    return count;
+}
+
+/* Returns the value from which v follows without a sweep: v itself, or the only value that it needs a sweep for, unless
+   that one is larger. */
+static int source_of(const struct parts *p, int v)
+{
+    const struct value *const value = &p->g->value[v];
+    int only = -1, needs = 0;
+    for (int k = 0; k < value->operands; k++) {
+        const int of = value->operand[k].of;
+        if (!p->of[of].any || of == only) continue;
+        only = of;
+        needs++;
+    }
+    if (needs != 1 || is_carried_state(p->x, only) || elements_of(p, only) > elements_of(p, v)) return v;
+    const uint32_t axes = reversal_sequences(p->m, reversal_axes(p->x, only));
+    if (value->op != GRAPH_MAP && (reversal_sequences(p->m, reversal_summed(value)) & ~axes)) return v;
+    return only_axis(axes) < 0 ? v : source_of(p, only);
+}
+
+/* Makes value v a part. */
+static void cut_whole(struct parts *p, int v)
+{
+    const struct value old = p->g->value[v];
+    graph_insert(p->g, p->g->values, old);
+    cut(p, v, p->g->values - 1);
+}
+
+/* Whether e is a sum of operands of v, each of which is read along its own axes. */
+static bool is_plain_sum(const struct parts *p, const struct value *v, const struct expr *e)
+{
+    if (e->op == EXPR_ADD) return is_plain_sum(p, v, e->arg[0]) && is_plain_sum(p, v, e->arg[1]);
+    if (e->op != EXPR_OPERAND) return false;
+    const struct ref *const r = &v->operand[e->integer], own = graph_ref(p->g, r->of, NULL);
+    return ref_equal(r, &own);
+}
+
+/* Makes the sum of those operands of v that need the same sweep as operand k a part. The part takes the place of
+   operand k, and 0 that of the others. Does nothing if there are no others. */
+static void cut_sum(struct parts *p, int v, int k)
+{
+    const struct value old = p->g->value[v];
+    struct sweep s = p->of[old.operand[k].of];
+    struct value sum = graph_value(GRAPH_MAP, old.rank, old.axes);
+    const struct expr *e = NULL, *with[MAX_OPERANDS];
+    struct value first = p->g->value[old.operand[k].of];
+    for (int n = 0; n < old.operands; n++) {
+        const int of = old.operand[n].of;
+        with[n] = expr_leaf(p->m, EXPR_OPERAND, n);
+        struct sweep both = s;
+        if (n == k || !p->of[of].any || !merge(&both, &p->of[of]) || graph_uses(p->g, of) != 1) continue;
+        if (!e) {
+            graph_insert(p->g, p->g->values, first);
+            e = reversal_value(p->x, &sum, p->g->values - 1);
+        }
+        e = expr_make(p->m, EXPR_ADD, e, reversal_operand(p->x, &sum, old.operand[n]), NULL);
+        with[n] = expr_real(p->m, 0);
+        s = both;
+    }
+    if (!e || graph_uses(p->g, old.operand[k].of) != 1) {
+        cut_whole(p, source_of(p, old.operand[k].of));
+        return;
+    }
+    struct value left = old;
+    cut(p, old.operand[k].of, reversal_map(p->x, &sum, e));
+    e = expr_bind(p->m, old.expr, with);
+    left.operands = 0;
+    for (int n = 0; n < old.operands; n++)
+        if (expr_uses(e, expr_leaf(p->m, EXPR_OPERAND, n)))
+            with[n] = expr_leaf(p->m, EXPR_OPERAND, graph_operand(&left, &old.operand[n]));
+    left.expr = expr_bind(p->m, e, with);
+    p->g->value[v] = left;
+}
+
+/* Makes parts of what the operands of v need sweeps for. */
+static void cut_operands(struct parts *p, int v)
+{
+    const bool sums = p->g->value[v].op == GRAPH_MAP && is_plain_sum(p, &p->g->value[v], p->g->value[v].expr);
+    for (int k = 0; k < p->g->value[v].operands && !p->x->failed; k++) {
+        const int of = p->g->value[v].operand[k].of;
+        if (!p->of[of].any || p->g->value[of].op == GRAPH_INPUT || is_carried_state(p->x, of)) continue;
+        if (sums)
+            cut_sum(p, v, k);
+        else
+            cut_whole(p, source_of(p, of));
+        return;
+    }
+}
+
+/* Returns the number of a copy of value v, the output of forward or a value that it depends on, which does not read
+   parts. made[v] is 1 + the number of the copy; 0: not made yet. */
+static int copy_of(struct parts *p, int v, int *made)
+{
+    struct value copy = p->g->value[v];
+    bool changed = v == p->x->solution;
+    if (made[v]) return made[v] - 1;
+    for (int k = 0; k < copy.operands; k++) {
+        const int of = copy_of(p, copy.operand[k].of, made);
+        changed |= of != copy.operand[k].of;
+        copy.operand[k].of = of;
+    }
+    if (copy.op == GRAPH_SOLVE && copy.operands > SOLVE_KEYS) { /* its users sum a state */
+        copy.operands = SOLVE_FEATURES + 1;
+        copy.keep = NULL;
+    }
+    if (changed) graph_insert(p->g, p->g->values, copy);
+    made[v] = (changed ? p->g->values - 1 : v) + 1;
+    return made[v] - 1;
+}
+
+/* ---- rows that are read along another axis ---- */
+
+/* Copies of values whose sequence `from` is renamed to `to`. A key can be an equation of the SOLVE, too, so a sequence
+   has two axes. Loops hold a value along one of them. */
+struct renamed {
+    int *made[MAX_AXES + 1][MAX_AXES + 1]; /* by `from` and `to`, MAX_AXES for none: by value, 1 + the copy's number */
+};
+
+/* Whether v follows from arrays row by row. */
+static bool is_of_rows(const struct parts *p, int v)
+{
+    const struct value *const value = &p->g->value[v];
+    if (!value->operands) return true;
+    const uint32_t own = reversal_sequences(p->m, reversal_axes(p->x, v));
+    if ((own && only_axis(own) < 0) || value->op == GRAPH_SOLVE || is_carried_state(p->x, v)) return false;
+    if (value->op != GRAPH_MAP && (reversal_sequences(p->m, reversal_summed(value)) & ~own)) return false;
+    for (int k = 0; k < value->operands; k++)
+        if (!is_of_rows(p, value->operand[k].of)) return false;
+    return true;
+}
+
+/* Returns e with the index of axis `to` instead of `from`. */
+static const struct expr *rename_in(const struct parts *p, const struct expr *e, int from, int to)
+{
+    if (!e || from == MAX_AXES) return e;
+    return expr_replace(p->m, e, expr_leaf(p->m, EXPR_INDEX, from), expr_leaf(p->m, EXPR_INDEX, to));
+}
+
+/* Returns the number of a copy of value v, and of the values that it depends on. Each copy reads rows along their own
+   axis. */
+static int renamed(struct parts *p, struct renamed *all, int v, int from, int to)
+{
+    int **const made = &all->made[from][to];
+    struct value copy = p->g->value[v];
+    if (!copy.operands) return v;
+    if (!*made) *made = arena_alloc(p->m->arena, (size_t)p->values * sizeof **made);
+    if ((*made)[v]) return (*made)[v] - 1;
+    for (int k = 0; k < copy.rank; k++)
+        if (copy.axes[k] == from) copy.axes[k] = to;
+    copy.expr = rename_in(p, copy.expr, from, to);
+    copy.where = rename_in(p, copy.where, from, to);
+    for (int k = 0; k < copy.operands; k++) {
+        struct ref *const r = &copy.operand[k];
+        int old = MAX_AXES, now = MAX_AXES;
+        for (int n = 0; n < r->rank; n++) {
+            r->sub[n] = rename_in(p, r->sub[n], from, to);
+            if (!axis_is_sequence(&p->m->axis[p->g->value[r->of].axes[n]]) || !is_of_rows(p, r->of)) continue;
+            const int axis = ref_axis(r, n);
+            if (axis < 0 || axis == p->g->value[r->of].axes[n]) continue;
+            old = p->g->value[r->of].axes[n];
+            now = axis;
+        }
+        r->of = renamed(p, all, r->of, old, now);
+    }
+    graph_insert(p->g, p->g->values, copy);
+    (*made)[v] = p->g->values;
+    return p->g->values - 1;
+}
+
+static void rename_rows(struct parts *p)
+{
+    struct renamed *const all = arena_alloc(p->m->arena, sizeof *all);
+    p->values = p->g->values;
+    for (int o = 0; o < p->g->outputs; o++)
+        p->g->output[o].value = renamed(p, all, p->g->output[o].value, MAX_AXES, MAX_AXES);
+}
+
+/* ---- the order of outputs ---- */
+
+/* The number of outputs that must be made one after the other before value v can be computed. */
+static int depth_of(const struct graph *g, int v, int *known)
+{
+    if (known[v]) return known[v] - 1;
+    int depth = 0;
+    for (int k = 0; k < g->value[v].operands; k++) {
+        const int below = depth_of(g, g->value[v].operand[k].of, known);
+        if (below > depth) depth = below;
+    }
+    for (int o = 0; o < g->outputs && g->value[v].op == GRAPH_INPUT; o++)
+        if (strcmp(g->output[o].name, g->value[v].name) == 0) depth = depth_of(g, g->output[o].value, known) + 1;
+    known[v] = depth + 1;
+    return depth;
+}
+
+/* Sorts the outputs from `first` on, so that parts come before their users. */
+static void sort_outputs(struct graph *g, int first)
+{
+    int *known = arena_alloc(g->module->arena, (size_t)g->values * sizeof *known);
+    for (int o = first + 1; o < g->outputs; o++)
+        for (int n = o;
+             n > first && depth_of(g, g->output[n].value, known) < depth_of(g, g->output[n - 1].value, known); n--) {
+            const int value = g->output[n].value;
+            const char *const name = g->output[n].name;
+            g->output[n] = g->output[n - 1];
+            g->output[n - 1].name = name;
+            g->output[n - 1].value = value;
+        }
+}
+
+int reversal_cut(struct reversal *x, int results)
+{
+    struct parts parts = {.x = x, .g = x->g, .m = x->m}, *p = &parts;
+    if (x->solution < 0) return 0;
+    int *made = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *made), result[MAX_OUTPUTS];
+    const int gradients = x->g->outputs - results;
+    struct graph *const g = x->g;
+    for (int o = 0; o < results; o++) result[o] = copy_of(p, g->output[gradients + o].value, made);
+    g->outputs = gradients;
+    const int given = g->value[x->transposed].operand[SOLVE_VALUES].of;
+    cut_whole(p, x->solution);
+    if (g->value[given].op != GRAPH_INPUT) cut_whole(p, given);
+    cut_whole(p, x->transposed);
+    find_sweeps(p);
+    for (int v = 0; v < g->values && !x->failed; v++) {
+        if (!p->mixed[v]) continue;
+        const int before = p->parts;
+        cut_operands(p, v);
+        if (p->parts == before) reversal_fail(x, "a sum that needs several sweeps over a sequence");
+        find_sweeps(p);
+        v = -1;
+    }
+    if (x->failed) return 0;
+    rename_rows(p);
+    sort_outputs(g, 0);
+    for (int o = 0; o < results; o++) graph_output(g, x->before->output[o].name, result[o]);
+    return p->parts;
+}

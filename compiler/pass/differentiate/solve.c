@@ -1,0 +1,175 @@
+/* The gradient with respect to the operands of a SOLVE, u[t] = rate[t] * (v[t] - sum over j < t of w[t][j] * u[j]). Let
+   du be the gradient with respect to u.
+   - z[j] = du[j] - sum over t > j of w[t][j] * rate[t] * z[t]: a SOLVE of the transposed system, from the last key to
+     the first.
+   - The gradient with respect to v[t] is rate[t] * z[t], and that with respect to rate[t] is <z[t], v[t] - the sum over
+     j>.
+   - The gradient with respect to the sum over j is -rate[t] * z[t]. It is passed on to the weights as for any sum over
+     keys: within the chunk of t to the weights, before it to the features. */
+#include "differentiate.h"
+
+static const struct expr *make(const struct reversal *x, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    return expr_make(x->m, op, a, b, NULL);
+}
+
+/* The SOLVE whose gradient is computed. */
+struct solution {
+    int number, along, rows; /* its value, its sequence, and the axis of its equations */
+    int state;               /* the carried state that sums the solution; -1: there is none */
+    int near, far;           /* the parts of the sum over j < t: in the chunk of t, and before it; -1: no such part */
+};
+
+/* Returns r with the index of the equations instead of the index along the solution. */
+static struct ref at_rows(const struct reversal *x, const struct solution *s, struct ref r)
+{
+    for (int k = 0; k < r.rank; k++)
+        r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, s->along),
+                                expr_leaf(x->m, EXPR_INDEX, s->rows));
+    return r;
+}
+
+/* Returns value v as an operand along the equations. */
+static struct ref value_at_rows(const struct reversal *x, const struct solution *s, int v)
+{
+    return at_rows(x, s, graph_ref(x->g, v, NULL));
+}
+
+/* Returns an unfinished value with the axes of the SOLVE, along the equations. */
+static struct value like_rows(const struct reversal *x, const struct solution *s, enum graph_op op)
+{
+    const struct value *const solve = &x->g->value[s->number];
+    struct value v = graph_value(op, solve->rank, solve->axes);
+    for (int k = 0; k < v.rank; k++)
+        if (v.axes[k] == s->along) v.axes[k] = s->rows;
+    return v;
+}
+
+/* Returns the number of the carried state that sums the solution, or -1. */
+static int state_of(const struct reversal *x, int solve)
+{
+    for (int v = 0; v < x->forward; v++)
+        if (is_carried_state(x, v) && x->g->value[v].op == GRAPH_CONTRACT &&
+            (x->g->value[v].operand[0].of == solve || x->g->value[v].operand[1].of == solve))
+            return v;
+    return -1;
+}
+
+/* Makes both parts of the sum over j < t. */
+static void make_sum(struct reversal *x, struct solution *s)
+{
+    const struct value solve = x->g->value[s->number];
+    struct value near = like_rows(x, s, GRAPH_CONTRACT), far = near;
+    near.operands = far.operands = 2;
+    near.operand[0] = solve.operand[SOLVE_WEIGHTS];
+    near.operand[1] = graph_ref(x->g, s->number, NULL);
+    const struct expr *const of_key = expr_leaf(x->m, EXPR_INDEX, s->along), *const of_row = expr_leaf(x->m, EXPR_INDEX,
+                                                                                                       s->rows);
+    near.where = make(x, EXPR_LT, of_key, of_row);
+    if (solve.where && solve.where != make(x, EXPR_LE, of_key, of_row))
+        near.where = make(x, EXPR_AND, solve.where, near.where);
+    if (s->state >= 0) {
+        const struct value state = x->g->value[s->state];
+        const int chunk = reversal_chunk_axis(x, &state);
+        const struct expr *const length = expr_int(x->m, x->m->axis[chunk].extent),
+                                 *const number = make(x, EXPR_DIV, make(x, EXPR_MAX, of_row, expr_int(x->m, 0)),
+                                                      length),
+                                 *const begins = make(x, EXPR_LE, make(x, EXPR_MUL, number, length), of_key);
+        near.where = make(x, EXPR_AND, near.where, begins);
+        far.operand[0] = solve.operand[SOLVE_FEATURES];
+        far.operand[1] = graph_ref(x->g, s->state, NULL);
+        for (int k = 0; k < state.rank; k++)
+            if (state.axes[k] == chunk) far.operand[1].sub[k] = number;
+        s->far = reversal_append(x, far);
+    }
+    s->near = reversal_append(x, near);
+}
+
+/* Returns the map a * b over the axes of `like`. */
+static int product(struct reversal *x, const struct value *like, struct ref a, struct ref b)
+{
+    struct value map = graph_value(GRAPH_MAP, like->rank, like->axes);
+    const struct expr *const first = reversal_operand(x, &map, a);
+    return reversal_map(x, &map, make(x, EXPR_MUL, first, reversal_operand(x, &map, b)));
+}
+
+/* Makes z, which has the axes of the SOLVE along the equations. `du` is the gradient with respect to the solution. */
+static int solve_transposed(struct reversal *x, const struct solution *s, int du)
+{
+    const struct value solve = x->g->value[s->number];
+    const struct ref rate = at_rows(x, s, solve.operand[SOLVE_RATE]), weights = solve.operand[SOLVE_WEIGHTS];
+    struct value z = like_rows(x, s, GRAPH_SOLVE);
+    z.backward = true;
+    z.where = solve.where;
+    z.operands = SOLVE_FEATURES;
+    z.operand[SOLVE_WEIGHTS] = graph_ref(x->g, product(x, &x->g->value[weights.of], weights, rate), NULL);
+    z.operand[SOLVE_VALUES] = value_at_rows(x, s, du);
+    z.operand[SOLVE_RATE] = graph_ref(x->g, graph_map(x->g, 1, (int[]){s->rows}, 0, NULL, expr_real(x->m, 1)), NULL);
+    if (s->state >= 0) {
+        const struct state_gather read = {
+            s->far, 1, {product(x, &x->g->value[s->far], value_at_rows(x, s, du), rate), -1, NULL}};
+        struct value after;
+        struct ref keys;
+        if (!reversal_state_after(x, s->state, &read, &after, &keys)) return -1;
+        struct value like = graph_value(GRAPH_MAP, 0, NULL);
+        for (int k = 0; k < after.operand[0].rank; k++) like.axes[like.rank++] = ref_axis(&after.operand[0], k);
+        for (int k = 0; k < rate.rank; k++) {
+            const int axis = ref_axis(&rate, k);
+            if (axis >= 0 && !value_has_axis(&like, axis)) like.axes[like.rank++] = axis;
+        }
+        z.operand[SOLVE_FEATURES] = keys;
+        z.operand[SOLVE_KEYS] = graph_ref(x->g, product(x, &like, after.operand[0], rate), NULL);
+        z.operands = SOLVE_KEYS + 1;
+        const struct expr *with[MAX_OPERANDS];
+        for (int k = 0; k < after.operands && after.keep; k++) {
+            with[k] = expr_leaf(x->m, EXPR_OPERAND, k < 2 ? k : z.operands);
+            if (k >= 2) z.operand[z.operands++] = after.operand[k];
+        }
+        if (after.keep) z.keep = expr_bind(x->m, after.keep, with);
+    }
+    return reversal_append(x, z);
+}
+
+/* Passes <z, v - the sum over j> on to the rate. */
+static void give_rate(struct reversal *x, const struct solution *s, int z)
+{
+    const struct value solve = x->g->value[s->number];
+    const struct ref rate = at_rows(x, s, solve.operand[SOLVE_RATE]);
+    if (!x->active[rate.of]) return;
+    struct value left = like_rows(x, s, GRAPH_MAP), sum = graph_value(GRAPH_CONTRACT, 0, NULL);
+    const struct expr *e = reversal_operand(x, &left, at_rows(x, s, solve.operand[SOLVE_VALUES]));
+    e = make(x, EXPR_SUB, e, reversal_value(x, &left, s->near));
+    if (s->far >= 0) e = make(x, EXPR_SUB, e, reversal_value(x, &left, s->far));
+    const int rest = reversal_map(x, &left, e);
+    for (int k = 0; k < rate.rank; k++)
+        if (ref_axis(&rate, k) >= 0) sum.axes[sum.rank++] = ref_axis(&rate, k);
+    sum.operands = 2;
+    sum.operand[0] = graph_ref(x->g, z, NULL);
+    sum.operand[1] = graph_ref(x->g, rest, NULL);
+    reversal_give_back(x, &rate, (struct gradient_term){reversal_append(x, sum), -1, NULL});
+}
+
+void reverse_solve(struct reversal *x, int number, struct gradient_term t)
+{
+    struct solution solution = {.number = number, .state = state_of(x, number), .near = -1, .far = -1}, *s = &solution;
+    const struct value solve = x->g->value[number];
+    graph_solve_axes(x->m, &solve, &s->along, &s->rows);
+    if (solve.operands <= SOLVE_FEATURES) s->state = -1;
+    x->active[number] = false; /* the solution is given to z; the rules below must not pass anything on to it */
+    make_sum(x, s);
+    const int z = x->failed ? -1 : solve_transposed(x, s, reversal_plain(x, t).value);
+    if (z < 0) return;
+    x->solution = number;
+    x->transposed = z;
+    const struct value like = like_rows(x, s, GRAPH_MAP);
+    const struct ref rate = at_rows(x, s, solve.operand[SOLVE_RATE]),
+                     values = at_rows(x, s, solve.operand[SOLVE_VALUES]);
+    const int given = product(x, &like, graph_ref(x->g, z, NULL), rate);
+    reversal_give_back(x, &values, (struct gradient_term){given, -1, NULL});
+    give_rate(x, s, z);
+    struct value negative = like;
+    const struct expr *const e = make(x, EXPR_SUB, expr_real(x->m, 0), reversal_value(x, &negative, given));
+    const struct gradient_term of_sum = {reversal_map(x, &negative, e), -1, NULL};
+    reversal_contract_rule(x, s->near, of_sum);
+    if (s->far >= 0) reversal_contract_rule(x, s->far, of_sum);
+}
