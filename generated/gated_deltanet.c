@@ -34,7 +34,7 @@
      x26 [b g j e] = u with u[t_key] = x25 * (v - sum over j < t_key of x23 * u[j] if j <= t_key)
      x27 [b g m i j] = sum over d of x11 * x6
      x28 [b g m i j] = x27
-     x29 [b g m i j] = x27 * pow(2.718281828459045, x14 - x15)
+     x29 [b g m i j] = x27 * pow(2.718281828459045, x14 - x15[b, g, 0, j])
      x30 [b g m i] = sum over j of x29 if j <= i + n_k - n_q
      x31 [b g m i e] = sum over j of x29 * x26 if j <= i + n_k - n_q
      x32 [b g m i e] = x31
@@ -50,11 +50,26 @@
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
-     x86-64-v4  gated_deltanet_linear_v4, gated_deltanet_terms_v4
-     x86-64-v3  gated_deltanet_linear_v3, gated_deltanet_terms_v3
-     generic    gated_deltanet_linear_any, gated_deltanet_terms_any
+     x86-64-v4  gated_deltanet_linear_v4, gated_deltanet_linear_linear_part_0_v4,
+     gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v4, gated_deltanet_linear_dq_dlog_decay_q_v4,
+     gated_deltanet_linear_linear_part_2_v4, gated_deltanet_linear_linear_part_8_v4, gated_deltanet_linear_dv_v4,
+     gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v4, gated_deltanet_linear_linear_part_4_v4,
+     gated_deltanet_linear_dk_v4, gated_deltanet_linear_dbeta_v4, gated_deltanet_linear_dlog_decay_k_v4,
+     gated_deltanet_linear_terms_dgate_v4, gated_deltanet_terms_v4
+     x86-64-v3  gated_deltanet_linear_v3, gated_deltanet_linear_linear_part_0_v3,
+     gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v3, gated_deltanet_linear_dq_dlog_decay_q_v3,
+     gated_deltanet_linear_linear_part_2_v3, gated_deltanet_linear_linear_part_8_v3, gated_deltanet_linear_dv_v3,
+     gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v3, gated_deltanet_linear_linear_part_4_v3,
+     gated_deltanet_linear_dk_v3, gated_deltanet_linear_dbeta_v3, gated_deltanet_linear_dlog_decay_k_v3,
+     gated_deltanet_linear_terms_dgate_v3, gated_deltanet_terms_v3
+     generic    gated_deltanet_linear_any, gated_deltanet_linear_linear_part_0_any,
+     gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any, gated_deltanet_linear_dq_dlog_decay_q_any,
+     gated_deltanet_linear_linear_part_2_any, gated_deltanet_linear_linear_part_8_any, gated_deltanet_linear_dv_any,
+     gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any, gated_deltanet_linear_linear_part_4_any,
+     gated_deltanet_linear_dk_any, gated_deltanet_linear_dbeta_any, gated_deltanet_linear_dlog_decay_k_any,
+     gated_deltanet_linear_terms_dgate_any, gated_deltanet_terms_any
      choice     the version that this machine runs
-     interface  gated_deltanet_workspace, gated_deltanet_forward, gated_deltanet_kernel
+     interface  gated_deltanet_workspace, gated_deltanet_forward, gated_deltanet_backward, gated_deltanet_kernel
 
    Compile with: cc -O2 -fopenmp gated_deltanet.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -73,6 +88,9 @@ extern int gated_deltanet_is_gnu_c;
 #include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
 #endif
 
 #if defined(__OPTIMIZE__)
@@ -94,6 +112,10 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *k;
     const float *v;
     float *out;
+    const float *dout;
+    float *dq;
+    float *dk;
+    float *dv;
     const float *gate;
     struct attn_strides gate_at;
     const float *beta;
@@ -110,7 +132,31 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_strides log_decay_chunk_at;
     float *log_decay_chunk_low; /* [B,H,n_k] */
     struct attn_strides log_decay_chunk_low_at;
+    float *dlog_decay_q; /* [B,H,n_q] */
+    struct attn_strides dlog_decay_q_at;
+    float *dlog_decay_k; /* [B,H,n_k] */
+    struct attn_strides dlog_decay_k_at;
+    float *dlog_decay; /* [B,H,n_k] */
+    struct attn_strides dlog_decay_at;
     struct gated_deltanet_strides at; /* of all arrays, with contiguous ones filled in */
+    
+    float *dgate;
+    float *dbeta;
+    float *linear_part_0;
+    struct attn_strides linear_part_0_at;
+    float *linear_part_1;
+    struct attn_strides linear_part_1_at;
+    float *linear_part_2;
+    struct attn_strides linear_part_2_at;
+    float *linear_part_7;
+    struct attn_strides linear_part_7_at;
+    float *linear_part_6;
+    struct attn_strides linear_part_6_at;
+    float *linear_part_3;
+    float *linear_part_8;
+    float *linear_part_9;
+    float *linear_part_4;
+    float *linear_part_5;
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -131,6 +177,67 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 }
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* Waits until another thread has raised `*number` to at least `to`. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the thread that raises the number may need this processor */
+#endif
+    }
+}
+
+/* A slot is memory for the sums over one chunk of keys. A segment is consecutive chunks that one thread processes.
+   - Threads add (fold) the slots of their segments to the carried state, one segment after the other.
+   - The elements of the state are divided into groups, so two threads can fold different groups at the same time.
+   - Each group counts its segments in a separate cache line of NUMBERS_OF_LINE numbers. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* this thread is number `number` of the `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the thread's segment: chunk0 <= chunk < chunk1, at most `window` chunks */
+    int64_t *folded, segments; /* the number of segments added to each group; the number of segments of earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and for the sums of each chunk */
+    const struct attn_team *team; /* the threads that the caller provides; NULL: OpenMP's threads */
+};
+
+/* Returns the number of chunks in a segment. All threads get equally many chunks, in as few segments as possible; a
+   segment has at most `window` chunks. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are added to a group of elements in order. await_segment waits until all segments before `segment` have been
+   added to the group. pass_segment announces that `segment` has been added. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits until all threads on the head have called this function. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -230,6 +337,14 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
@@ -272,7 +387,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -289,6 +404,10 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
             store_v4(to, update == 0 ? sum[r][v]
                 : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
@@ -299,15 +418,15 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
    registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     const int64_t first = update == 0 && steps > 2 * span ? span : steps;
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
+        factor, compensation);
     if (update == 0)
         for (int64_t t = first; t < steps; t += span)
             block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL);
+                c_row, 1, NULL, NULL);
 }
 
 /* parts_v4 for any number of rows; `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if that is known at
@@ -315,25 +434,26 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f);
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
         switch (tail >= 0 ? tail : rows - r) {
         case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -341,7 +461,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
 /* The product of block_v4 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     const int64_t most = update == 0 && steps > 2 * span ? span : steps;
     for (int64_t t = 0; t < steps; t += most) {
@@ -350,20 +470,21 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
         const int now = t > 0 ? 1 : update;
         for (int64_t x = 0; x < lanes; x += 16) {
             const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
             for (int64_t r = 0; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f); break;
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
         case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
                 }
         }
     }
@@ -382,14 +503,14 @@ TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lan
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     const int64_t x = lanes_in_blocks_v4(vectors, lanes);
     blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
+        factor, compensation);
     if (x < lanes)
         narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL);
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* Equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. Equations before t have been solved. */
@@ -433,11 +554,40 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
+/* dot_v4 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v4(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
 /* dot_v4 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     float row[32];
     (void)tail;
@@ -446,7 +596,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
             row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
         }
         dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -454,12 +604,12 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
@@ -469,22 +619,77 @@ TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, co
 TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot11_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot14_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot16_v4(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
+    int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    solve_v4(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -523,15 +728,15 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
@@ -540,9 +745,9 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
     float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -560,6 +765,12 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (beta_row == 1) {
             /* beta_tile = beta, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -569,12 +780,6 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
                 beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
         }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -657,30 +862,30 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
             dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, k_tile, score);
+            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * ... */
+            const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_12 = exp2_v4(((log_decay_chunk_10 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_11 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_12);
+                }
+            }
             /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 log_decay_k_tile_10 = load_v4(log_decay_k_tile + t_key);
-                const vec_v4 log_decay_k_low_tile_11 = load_v4(log_decay_k_low_tile + t_key);
+                const vec_v4 log_decay_k_tile_13 = load_v4(log_decay_k_tile + t_key);
+                const vec_v4 log_decay_k_low_tile_14 = load_v4(log_decay_k_low_tile + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_10 -
-                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_13 -
+                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_scale + j, load_v4(beta_tile + j));
-            }
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_14 = exp2_v4(((log_decay_chunk_12 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_13 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_14);
-                }
             }
             /* from_state[t_key][e] = sum over f of query * state */
             dot1_v4(t_key1 - t_key0, query, state, from_state);
@@ -827,6 +1032,3736 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
+    float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 16512); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45184); /* [j: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
+        call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const k_tile = (float *)(void *)(work + 53376); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+            }
+            for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+                /* query_sum = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(query_sum + t_key, splat_v4(0.0f));
+                }
+                /* query_sum += k_tile * k_tile */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                    vec_v4 query_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        query_sum_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                            const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
+                            query_sum_in[vector] += k_tile_0 * k_tile_0;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
+                    }
+                }
+                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
+                    const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
+                    }
+                }
+                /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
+                   (log_decay_k_low_tile - log_decay_c ... */
+                const int t_3 = (j0 / 32) == 0;
+                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 t_6 = t_3 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile + t_key) -
+                        log_decay_chunk_4) + (load_v4(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) *
+                        1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v4(query + f * 32 + t_key, load_v4(k_tile + f * 32 + t_key) * t_6);
+                    }
+                }
+                /* key_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_sum + j, splat_v4(0.0f));
+                }
+                /* key_sum += k_tile_2 * k_tile_2 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                    vec_v4 key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        key_sum_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            const vec_v4 k_tile_2_7 = load_v4(k_tile_2 + d * 32 + j);
+                            key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
+                    }
+                }
+                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_sum_8 = load_v4(key_sum + j);
+                    const vec_v4 t_9 = pick_v4(key_sum_8 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_8));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_9);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key_features * k_tile */
+                dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, k_tile, score);
+                /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    0)];
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_12 = exp2_v4(((log_decay_chunk_10 - load_v4(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_11 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v4(key + f * 32 + j, load_v4(key_features + f * 32 + j) * t_12);
+                    }
+                }
+                /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
+                   1.442695f) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 log_decay_k_tile_13 = load_v4(log_decay_k_tile + t_key);
+                    const vec_v4 log_decay_k_low_tile_14 = load_v4(log_decay_k_low_tile + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_13
+                            - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) *
+                            1.442695f));
+                    }
+                }
+                /* key_scale = beta_tile */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_scale + j, load_v4(beta_tile + j));
+                }
+                /* from_state[t_key][e] = sum over f of query * state */
+                dot1_v4(t_key1 - t_key0, query, state, from_state);
+                /* from_state = v - from_state */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                            store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
+                                load_v4(from_state + t_key * 64 + e));
+                        }
+                    }
+                }
+                /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                   corrected[j][e]) */
+                dot2_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_15 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_16 = powf(2.7182818f, t_15);
+            const int t_17 = t_16 < 0.5f;
+            const float t_18 = t_17 ? t_16 : 1.0f;
+            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
+            for (int64_t f = 0; f < 64; f += 16) {
+                store_v4(kept_share + f, splat_v4(t_18));
+                store_v4(lost_share + f, splat_v4(t_19));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        const vec_v4 state_20 = load_v4(state + f * 64 + e);
+                        store_v4(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key * corrected */
+            dot6_v4(j1 - j0, key, corrected, state);
+            if (linear_part_0) {
+                /* linear_part_0 = corrected, transposed back */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e++)
+                        linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no queries yet. */
+TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_v4(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the queries of a chunk, from zero, into its slot. */
+TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_v4(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [i: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
+            i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
+            /* key_sum = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(key_sum + i, splat_v4(0.0f));
+            }
+            /* key_sum += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    key_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                        key_sum_in[vector] += q_tile_0 * q_tile_0;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(key_sum + i, load_v4(key_sum + i) + key_sum_in[vector]);
+                }
+            }
+            /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 key_sum_1 = load_v4(key_sum + i);
+                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_2) * 0.125f);
+                }
+            }
+            /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) + n_k -
+                n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_at[i] = 0;
+            /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
+                + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_low_at[i] = 0;
+            /* key_features_2 = (q_tile * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+               exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
+            const int64_t t_3 = n_k - n_q;
+            const float log_decay_chunk_7 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+                0)];
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 log_decay_chunk_at_4 = load_v4(log_decay_chunk_at + i);
+                const vec_v4 log_decay_chunk_low_at_5 = load_v4(log_decay_chunk_low_at + i);
+                const vec_v4 t_6 = pick_v4(__builtin_convertvector(((((((i0 + i + lane_v4) + t_3) > 0) & ((i0 + i +
+                    lane_v4) + t_3)) | (~(((i0 + i + lane_v4) + t_3) > 0) & (0 - (ints_v4){0}))) / 32) == 0, mask_v4),
+                    splat_v4(1.0f), exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_at_4) +
+                    (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_at_5)) * 1.442695f));
+                const vec_v4 t_9 = exp2_v4(((log_decay_chunk_at_4 - log_decay_chunk_7) + (log_decay_chunk_low_at_5 -
+                    log_decay_chunk_low_8)) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(key_features_2 + f * 32 + i, (load_v4(q_tile + f * 32 + i) * t_6) * t_9);
+                }
+            }
+            /* state[f][e] += sum over i of key_features_2 * dout */
+            dot7_v4(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
+                state + (chunk - chunk0) * 4096);
+        }
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_v4(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_10 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_11 = powf(2.7182818f, t_10);
+        const int t_12 = t_11 < 0.5f;
+        const float t_13 = t_12 ? t_11 : 1.0f;
+        const float t_14 = t_12 ? 0.0f : (-expm1f(t_10));
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(kept_share + f, splat_v4(t_13));
+            store_v4(lost_share + f, splat_v4(t_14));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_15 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new16 = carried_15;
+                    const float kept_share_17 = kept_share[f];
+                    const vec_v4 carried_new18 = carried_15 * kept_share_17;
+                    store_v4(carried + f * 64 + e, carried_new18);
+                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
+                        kept_share_17);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new18 * lost_share[f]),
+                        splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new16);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
+TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_v4(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 24576); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [f: 64, j: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 40960); /* [d: 64, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
+        call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g *
+        call->linear_part_7_at.head : NULL;
+    const int64_t linear_part_7_row = call->linear_part_7_at.row;
+    float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 57344); /* [e: 64, j: 32] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 65536); /* [d: 64, i: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 73728); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 73856); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73984); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 74112); /* [j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (linear_part_1 || linear_part_9) {
+            /* k_tile = k, with zeros beyond the last row */
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        }
+        if (linear_part_7 || linear_part_9) {
+            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+            transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (linear_part_1 || linear_part_9) {
+            /* query_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(query_sum + j, splat_v4(0.0f));
+            }
+            /* query_sum += k_tile * k_tile */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    query_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        const vec_v4 k_tile_19 = load_v4(k_tile + d * 32 + j);
+                        query_sum_in[vector] += k_tile_19 * k_tile_19;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(sum + e * 32 + j, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 32 + j, splat_v4(0.0f));
+                    }
+                }
+            }
+        }
+        if (linear_part_7 || linear_part_9) {
+            /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
+            dot8_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
+        }
+        /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
+           sum_2_compensation = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 query_sum_20 = load_v4(query_sum + j);
+            const vec_v4 t_21 = pick_v4(query_sum_20 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_20));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_21);
+                store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
+                store_v4(sum_2_compensation + d * 32 + j, splat_v4(0.0f));
+            }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            if (linear_part_1 || linear_part_7) {
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            }
+            /* the ranges of i that some query of the tile may see */
+            struct attn_range i_range[] = {
+                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+            /* the ranges that every query of the tile sees */
+            struct attn_range i_inside[] = {
+                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+            for (int64_t piece = 0; piece < i_ranges; piece++) {
+                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
+                    const int64_t i1 = min(i0 + 32, i_end);
+                    if (linear_part_1 || linear_part_7) {
+                        /* q_tile_2 = q, with zeros beyond the last row */
+                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                        /* key_sum_2 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            store_v4(key_sum_2 + i, splat_v4(0.0f));
+                        }
+                        /* key_sum_2 += q_tile_2 * q_tile_2 */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                            vec_v4 key_sum_2_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                key_sum_2_in[vector] = (vec_v4){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    const vec_v4 q_tile_2_22 = load_v4(q_tile_2 + d * 32 + i);
+                                    key_sum_2_in[vector] += q_tile_2_22 * q_tile_2_22;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                store_v4(key_sum_2 + i, load_v4(key_sum_2 + i) + key_sum_2_in[vector]);
+                            }
+                        }
+                        /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 key_sum_2_23 = load_v4(key_sum_2 + i);
+                            const vec_v4 t_24 = pick_v4(key_sum_2_23 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(key_sum_2_23));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v4(q_tile_2 + d * 32 + i, (load_v4(q_tile_2 + d * 32 + i) * t_24) * 0.125f);
+                            }
+                        }
+                    }
+                    if (linear_part_1) {
+                        /* score[i][j] = sum over d of q_tile_2 * k_tile */
+                        dot0_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, k_tile, score);
+                    }
+                    if (linear_part_7) {
+                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                        dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            linear_part_0_tile, score_2);
+                    }
+                    if (linear_part_1 || linear_part_7) {
+                        /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const vec_v4 log_decay_k_tile_25 = load_v4(log_decay_k_tile + j);
+                            const vec_v4 log_decay_k_low_tile_26 = load_v4(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_v4 t_27 = exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_25) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_26)) * 1.442695f);
+                                store_v4(score + i * 32 + j, load_v4(score + i * 32 + j) * t_27);
+                                store_v4(score_2 + i * 32 + j, load_v4(score_2 + i * 32 + j) * t_27);
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_1) {
+                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_28 = j0 + j + lane_v4;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_29 = (i0 + i) + n_k - n_q;
+                                    store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_28 <= t_29) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_28), mask_v4),
+                                        load_v4(score + i * 32 + j), splat_v4(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_1) {
+                        /* sum[e][j] += sum over i of dout * score */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
+                            i1)) && !finite_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot10_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                score, sum, sum_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v4 in_region[2] = {0};
+                                if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                                const int64_t t_31 = (i0 + i) + n_k - n_q;
+                                const int64_t t_32 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                    const ints_v4 t_30 = j0 + j + lane_v4;
+                                    in_region[j / 16] = __builtin_convertvector((t_30 <= t_31) & (t_32 <= t_30),
+                                        mask_v4);
+                                }
+                                add_seen_v4(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                                    score + i * 32, in_region, j1 - j0);
+                            }
+                        } else
+                            dot11_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                score, sum, sum_compensation);
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_7) {
+                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                               0) / 32) * 32) <= j), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_33 = j0 + j + lane_v4;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_34 = (i0 + i) + n_k - n_q;
+                                    store_v4(score_2 + i * 32 + j, pick_v4(__builtin_convertvector((t_33 <= t_34) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_33), mask_v4),
+                                        load_v4(score_2 + i * 32 + j), splat_v4(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_7) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(q_tile_2, 32, 64,
+                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot12_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v4 in_region[2] = {0};
+                                if (finite_v4(q_tile_2 + i * 1, 32, 64, 1)) continue;
+                                const int64_t t_36 = (i0 + i) + n_k - n_q;
+                                const int64_t t_37 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                    const ints_v4 t_35 = j0 + j + lane_v4;
+                                    in_region[j / 16] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
+                                        mask_v4);
+                                }
+                                add_seen_v4(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
+                            }
+                        } else
+                            dot13_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                    }
+                }
+            }
+        }
+        if (linear_part_1 || linear_part_9) {
+            /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1.442695f) */
+            const float log_decay_chunk_38 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_39 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_40 = exp2_v4(((log_decay_chunk_38 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_39 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(query + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_40);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* sum_from_state[e][j] = sum over f of state * query */
+            dot3_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
+            /* sum = sum + sum_from_state */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(sum + e * 32 + j, load_v4(sum + e * 32 + j) + load_v4(sum_from_state + e * 32 + j));
+                    }
+                }
+            }
+        }
+        if (linear_part_7) {
+            /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1. ... */
+            const float log_decay_chunk_41 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_42 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_43 = exp2_v4(((log_decay_chunk_41 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_42 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(query_2 + f * 32 + j, load_v4(sum_from_state_2 + f * 32 + j) * t_43);
+                }
+            }
+            /* sum_2 = query_2 + sum_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(sum_2 + d * 32 + j, load_v4(query_2 + d * 32 + j) + load_v4(sum_2 + d * 32 + j));
+                    }
+                }
+            }
+        }
+        if (linear_part_9) {
+            /* query_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(query_sum_2 + j, splat_v4(0.0f));
+            }
+            /* query_sum_2 += sum_from_state_2 * neg(query) */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    query_sum_2_in[vector] = (vec_v4){0};
+                }
+                for (int64_t f = 0; f < 64; f++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        query_sum_2_in[vector] += load_v4(sum_from_state_2 + f * 32 + j) * (-load_v4(query + f * 32 +
+                            j));
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in[vector]);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* linear_part_1 = sum, transposed back */
+            transpose_v4(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
+        }
+        if (linear_part_7) {
+            /* linear_part_7 = sum_2, transposed back */
+            transpose_v4(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+        }
+        if (linear_part_9) {
+            /* linear_part_9 = query_sum_2 */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                linear_part_9[(j0 + j)] = query_sum_2[j];
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v4 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v4(const struct call *call,
+    int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_begin_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_keys_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_sum + j, splat_v4(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            vec_v4 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_sum_1 = load_v4(key_sum + j);
+            const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
+            }
+        }
+        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+           log_decay_k_low_tile)) * 1.442695f) */
+        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile + j)) + (log_decay_chunk_low_4 -
+                load_v4(log_decay_k_low_tile + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(key_features_2 + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
+        dot14_v4(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+            state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_fold_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
+        const float t_7 = powf(2.7182818f, t_6);
+        const int t_8 = t_7 < 0.5f;
+        const float t_9 = t_8 ? t_7 : 1.0f;
+        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(kept_share + f, splat_v4(t_9));
+            store_v4(lost_share + f, splat_v4(t_10));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_11 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_v4 carried_new14 = carried_11 * kept_share_13;
+                    store_v4(carried + f * 64 + e, carried_new14);
+                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
+                        kept_share_13);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
+                        splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 128); /* [i: 32] */
+    float *const query_features = (float *)(void *)(part->work + 256); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 8448); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 8448); /* [f: 64, i: 32] */
+    float *const query = (float *)(void *)(part->work + 16640); /* [f: 64, i: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 12544); /* [j: 32, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 24832); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, i: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 45312); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 45440); /* [i: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 45568); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const q_tile = (float *)(void *)(part->work + 45696); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(part->work + 53888); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 62080); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
+            /* query_sum = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_sum + i, splat_v4(0.0f));
+            }
+            /* query_sum += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    query_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        const vec_v4 q_tile_15 = load_v4(q_tile + d * 32 + i);
+                        query_sum_in[vector] += q_tile_15 * q_tile_15;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
+                }
+            }
+            /* sum_from_state[f][i] = sum over e of state * dout_tile */
+            dot8_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+            /* query_features = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 0.125f; sum = 0.0f;
+               sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_sum_16 = load_v4(query_sum + i);
+                const vec_v4 t_17 = pick_v4(query_sum_16 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_16));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(query_features + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_17) * 0.125f);
+                    store_v4(sum + d * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 32 + i, splat_v4(0.0f));
+                }
+            }
+            if (dlog_decay_q) {
+                /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum + i, splat_v4(0.0f));
+                    store_v4(row_sum_compensation + i, splat_v4(0.0f));
+                    store_v4(query_sum_3 + i, splat_v4(0.0f));
+                }
+            }
+            /* query = sum_from_state * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+               (log_decay_q_low_tile - log_decay ... */
+            const int t_19 = chunk == 0;
+            const float log_decay_chunk_20 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_21 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_22 = exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_20) +
+                    (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_21)) * 1.442695f);
+                const vec_v4 t_23 = t_19 ? splat_v4(1.0f) : t_22;
+                const vec_v4 t_24 = t_19 ? splat_v4(0.0f) : t_22;
+                vec_v4 query_sum_3_in = (vec_v4){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_v4 sum_from_state_18 = load_v4(sum_from_state + f * 32 + i);
+                    store_v4(query + f * 32 + i, sum_from_state_18 * t_23);
+                    query_sum_3_in += sum_from_state_18 * (load_v4(query_features + f * 32 + i) * t_24);
+                }
+                store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
+            }
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_sum_2 + j, splat_v4(0.0f));
+                }
+                /* key_sum_2 += k_tile_2 * k_tile_2 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                    vec_v4 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        key_sum_2_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            const vec_v4 k_tile_2_25 = load_v4(k_tile_2 + d * 32 + j);
+                            key_sum_2_in[vector] += k_tile_2_25 * k_tile_2_25;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_2 = k_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_sum_2_26 = load_v4(key_sum_2 + j);
+                    const vec_v4 t_27 = pick_v4(key_sum_2_26 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_26));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile_2 + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_27);
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* score[j][i] = sum over d of k_tile_2 * query_features */
+                    dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, query_features, score);
+                }
+                /* score_2[j][i] = sum over e of linear_part_0 * dout_tile */
+                dot15_v4(round_up(i1 - i0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+                    dout_tile, score_2);
+                if (dq) {
+                    /* weight = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 log_decay_q_tile_28 = load_v4(log_decay_q_tile + i);
+                        const vec_v4 log_decay_q_low_tile_29 = load_v4(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(weight + j * 32 + i, load_v4(score_2 + j * 32 + i) * exp2_v4(((log_decay_q_tile_28
+                                - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_29 - log_decay_k_low[(j0 + j)])) *
+                                1.442695f));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    if (dq) {
+                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+                        const int64_t t_30 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_31 = (i0 + i + lane_v4) + t_30;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_31) &
+                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight + j * 32 + i),
+                                    splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dq) {
+                    /* sum[d][i] += sum over j of k_tile_2 * weight */
+                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(k_tile_2,
+                        32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
+                        dot12_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, weight, sum, sum_compensation);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_v4 in_region[2] = {0};
+                            if (finite_v4(k_tile_2 + j * 1, 32, 64, 1)) continue;
+                            const int64_t t_32 = n_k - n_q;
+                            const int t_33 = (chunk * 32) <= (j0 + j);
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_32)) &
+                                    (-(int64_t)t_33), mask_v4);
+                            }
+                            add_seen_v4(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
+                        }
+                    } else
+                        dot13_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, weight, sum, sum_compensation);
+                }
+                if (dlog_decay_q) {
+                    /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 log_decay_q_tile_34 = load_v4(log_decay_q_tile + i);
+                        const vec_v4 log_decay_q_low_tile_35 = load_v4(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 32 + i, load_v4(score_2 + j * 32 + i) * (load_v4(score + j * 32 + i) *
+                                exp2_v4(((log_decay_q_tile_34 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_35 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    if (dlog_decay_q) {
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
+                        const int64_t t_36 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_37 = (i0 + i + lane_v4) + t_36;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_37) &
+                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
+                                    splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                        vec_v4 row_sum_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_sum_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                row_sum_in[vector] += load_v4(score + j * 32 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+            }
+            if (dq) {
+                /* query_sum_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_sum_2 + i, splat_v4(0.0f));
+                }
+                /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
+                   neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_sum_40 = load_v4(query_sum + i);
+                    const vec_v4 t_41 = sqrt_v4(query_sum_40);
+                    const vec_v4 t_42 = pick_v4(query_sum_40 == 0.0f, splat_v4(0.0f),
+                        (-((1.0f / t_41) * (0.5f / t_41))) / t_41);
+                    vec_v4 query_sum_2_in = (vec_v4){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v4 sum_38 = load_v4(sum + d * 32 + i);
+                        const vec_v4 sum_new39 = load_v4(query + d * 32 + i) + sum_38;
+                        store_v4(sum + d * 32 + i, sum_new39);
+                        query_sum_2_in += sum_new39 * ((load_v4(q_tile + d * 32 + i) * t_42) * 0.125f);
+                    }
+                    store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
+                }
+                /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
+                   (q_tile * 2.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 query_sum_43 = load_v4(query_sum + i);
+                    const vec_v4 t_44 = pick_v4(query_sum_43 == 0.0f, splat_v4(0.0f),
+                        1.0f / sqrt_v4(query_sum_43)) * 0.125f;
+                    const vec_v4 query_sum_2_45 = load_v4(query_sum_2 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(q_tile + d * 32 + i, (load_v4(sum + d * 32 + i) * t_44) + (query_sum_2_45 *
+                            (load_v4(q_tile + d * 32 + i) * 2.0f)));
+                    }
+                }
+            }
+            if (dlog_decay_q) {
+                /* row_sum = row_sum + query_sum_3 */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(row_sum + i, load_v4(row_sum + i) + load_v4(query_sum_3 + i));
+                }
+            }
+            if (dq) {
+                /* dq = q_tile, transposed back */
+                transpose_v4(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+            }
+            if (dlog_decay_q) {
+                /* dlog_decay_q = row_sum */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+            }
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dq_dlog_decay_q_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dq_dlog_decay_q_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dq_dlog_decay_q_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dq_dlog_decay_q_queries_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
+        * call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const key_scale_2 = (float *)(void *)(work + 28800); /* [t_key: 32] */
+    float *const query = (float *)(void *)(work + 28928); /* [f: 64, j: 32] */
+    float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
+    float *const from_state = (float *)(void *)(work + 16512); /* [j: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
+        call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61824); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61952); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70144); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70400); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t t_key0 = (chunks - chunk - 1) * 32, t_key_end = min(((chunks - chunk - 1) * 32) + 32, n_k);
+            t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            }
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                /* query_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(query_sum + j, splat_v4(0.0f));
+                }
+                /* query_sum += k_tile * k_tile */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                    vec_v4 query_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        query_sum_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
+                            query_sum_in[vector] += k_tile_0 * k_tile_0;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
+                    }
+                }
+                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 query_sum_1 = load_v4(query_sum + j);
+                    const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
+                    }
+                }
+                /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+                   log_decay_k_low_tile)) * 1.442695f) */
+                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
+                    n_k - 1), 0)];
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile + j)) +
+                        (log_decay_chunk_low_4 - load_v4(log_decay_k_low_tile + j))) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v4(query + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_5);
+                    }
+                }
+                /* key_sum = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(key_sum + t_key, splat_v4(0.0f));
+                }
+                /* key_sum += k_tile_2 * k_tile_2 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                    vec_v4 key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        key_sum_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                            const vec_v4 k_tile_2_6 = load_v4(k_tile_2 + d * 32 + t_key);
+                            key_sum_in[vector] += k_tile_2_6 * k_tile_2_6;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(key_sum + t_key, load_v4(key_sum + t_key) + key_sum_in[vector]);
+                    }
+                }
+                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 key_sum_7 = load_v4(key_sum + t_key);
+                    const vec_v4 t_8 = pick_v4(key_sum_7 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_7));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(key_features + d * 32 + t_key, load_v4(k_tile_2 + d * 32 + t_key) * t_8);
+                    }
+                }
+                /* score[t_key][j] = sum over d of key_features * k_tile */
+                dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_features, k_tile, score);
+                /* key_scale = 1.0f; key_scale_2 = beta_tile */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(key_scale + t_key, splat_v4(1.0f));
+                    store_v4(key_scale_2 + t_key, load_v4(beta_tile + t_key));
+                }
+                /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
+                   1.442695f)) * key_scale_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 log_decay_k_tile_9 = load_v4(log_decay_k_tile + j);
+                    const vec_v4 log_decay_k_low_tile_10 = load_v4(log_decay_k_low_tile + j);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        store_v4(score + t_key * 32 + j, (load_v4(score + t_key * 32 + j) *
+                            exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
+                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale_2[t_key]);
+                    }
+                }
+                /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+                    log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
+                    t_key++) log_decay_chunk_at[t_key] = 0;
+                /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+                    log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
+                    t_key++) log_decay_chunk_low_at[t_key] = 0;
+                /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
+                   exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
+                const float log_decay_chunk_14 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 log_decay_chunk_at_11 = load_v4(log_decay_chunk_at + t_key);
+                    const vec_v4 log_decay_chunk_low_at_12 = load_v4(log_decay_chunk_low_at + t_key);
+                    const vec_v4 t_13 = pick_v4(__builtin_convertvector((((((t_key0 + t_key + lane_v4) > 0) & (t_key0 +
+                        t_key + lane_v4)) | (~((t_key0 + t_key + lane_v4) > 0) & (0 - (ints_v4){0}))) / 32) == 0,
+                        mask_v4), splat_v4(1.0f), exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) - log_decay_chunk_at_11)
+                        + (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_12)) * 1.442695f));
+                    const vec_v4 t_16 = exp2_v4(((log_decay_chunk_at_11 - log_decay_chunk_14) +
+                        (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
+                    const vec_v4 key_scale_2_17 = load_v4(key_scale_2 + t_key);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v4(key + f * 32 + t_key, ((load_v4(key_features + f * 32 + t_key) * t_13) * t_16) *
+                            key_scale_2_17);
+                    }
+                }
+                /* from_state[j][e] = sum over f of query * state */
+                dot1_v4(j1 - j0, query, state, from_state);
+                /* from_state = linear_part_1 - from_state */
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                            store_v4(from_state + j * 64 + e, load_v4(linear_part_1 + (j0 + j) * linear_part_1_row + e)
+                                - load_v4(from_state + j * 64 + e));
+                        }
+                    }
+                }
+                /* corrected[j][e] = key_scale[j] * (from_state[j][e] - sum over t_key > j of score *
+                   corrected[t_key][e]) */
+                dot16_v4(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale + (j1 - j0 - 1) * (1), -(1),
+                    from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_18 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
+                + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
+            const float t_19 = powf(2.7182818f, t_18);
+            const int t_20 = t_19 < 0.5f;
+            const float t_21 = t_20 ? t_19 : 1.0f;
+            const float t_22 = t_20 ? 0.0f : (-expm1f(t_18));
+            for (int64_t f = 0; f < 64; f += 16) {
+                store_v4(kept_share + f, splat_v4(t_21));
+                store_v4(lost_share + f, splat_v4(t_22));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        const vec_v4 state_23 = load_v4(state + f * 64 + e);
+                        store_v4(state + f * 64 + e, (state_23 * kept_share[f]) - (state_23 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over t_key of key * corrected */
+            dot6_v4(t_key1 - t_key0, key, corrected, state);
+            if (linear_part_2) {
+                /* linear_part_2 = corrected, transposed back */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                    for (int64_t e = 0; e < 64; e++)
+                        linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
+            }
+        }
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const query_sum = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 32, j: 32] */
+    float *const score_2 = (float *)(void *)(work + 4096); /* [i: 32, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 8192); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [j: 32] */
+    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 16640); /* [d: 64, i: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [j: 32] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+    transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+    /* query_sum = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(query_sum + j, splat_v4(0.0f));
+    }
+    /* query_sum += k_tile * k_tile */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+        vec_v4 query_sum_in[2];
+        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+            query_sum_in[vector] = (vec_v4){0};
+        }
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
+                query_sum_in[vector] += k_tile_0 * k_tile_0;
+            }
+        }
+        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+            store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
+        }
+    }
+    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        const vec_v4 query_sum_1 = load_v4(query_sum + j);
+        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(row_sum + j, splat_v4(0.0f));
+        store_v4(row_sum_compensation + j, splat_v4(0.0f));
+    }
+    for (int64_t m = 0; m < members; m++) {
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* the ranges of i that some query of the tile may see */
+        struct attn_range i_range[] = {
+            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+        };
+        const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+        /* the ranges that every query of the tile sees */
+        struct attn_range i_inside[] = {
+            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+        };
+        const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+        for (int64_t piece = 0; piece < i_ranges; piece++) {
+            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
+                const int64_t i1 = min(i0 + 32, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                    for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                /* key_sum = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(key_sum + i, splat_v4(0.0f));
+                }
+                /* key_sum += q_tile * q_tile */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        key_sum_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 q_tile_3 = load_v4(q_tile + d * 32 + i);
+                            key_sum_in[vector] += q_tile_3 * q_tile_3;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(key_sum + i, load_v4(key_sum + i) + key_sum_in[vector]);
+                    }
+                }
+                /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 key_sum_4 = load_v4(key_sum + i);
+                    const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_5) * 0.125f);
+                    }
+                }
+                /* score[i][j] = sum over d of q_tile * k_tile */
+                dot0_v4(round_up(j1 - j0, 16), i1 - i0, q_tile, k_tile, score);
+                /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                    linear_part_0_tile, score_2);
+                /* score = score_2 * neg(score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                   log_decay_k_low_tile)) * 1.442695f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 log_decay_k_tile_6 = load_v4(log_decay_k_tile + j);
+                    const vec_v4 log_decay_k_low_tile_7 = load_v4(log_decay_k_low_tile + j);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_v4(score + i * 32 + j, load_v4(score_2 + i * 32 + j) * (-(load_v4(score + i * 32 + j) *
+                            exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_6) +
+                            ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_7)) *
+                            1.442695f))));
+                    }
+                }
+                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j), score,
+                       0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const ints_v4 t_8 = j0 + j + lane_v4;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            const int64_t t_9 = (i0 + i) + n_k - n_q;
+                            store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_8 <= t_9) & (((max((i0 + i)
+                                + n_k - n_q, 0) / 32) * 32) <= t_8), mask_v4), load_v4(score + i * 32 + j),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                    vec_v4 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        row_sum_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            row_sum_in[vector] += load_v4(score + i * 32 + j);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        add_v4(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v4(1));
+                    }
+                }
+            }
+        }
+    }
+    if (linear_part_8) {
+        /* linear_part_8 = row_sum */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            linear_part_8[(j0 + j)] = row_sum[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void gated_deltanet_linear_dv_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
+    if (beta_row == 1) {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+    } else {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+    }
+    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+    transpose_v4(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + j] = 0;
+    /* linear_part_2_tile = linear_part_2_tile * beta_tile */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        const vec_v4 beta_tile_0 = load_v4(beta_tile + j);
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(linear_part_2_tile + e * 32 + j, load_v4(linear_part_2_tile + e * 32 + j) * beta_tile_0);
+        }
+    }
+    if (dv) {
+        /* dv = linear_part_2_tile, transposed back */
+        transpose_v4(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_v4(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_v4(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_sum + j, splat_v4(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            vec_v4 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_sum_1 = load_v4(key_sum + j);
+            const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
+            }
+        }
+        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+           log_decay_k_low_tile)) * 1.442695f) */
+        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile + j)) + (log_decay_chunk_low_4 -
+                load_v4(log_decay_k_low_tile + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(key_features_2 + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
+        dot14_v4(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+            state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_v4(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
+        const float t_7 = powf(2.7182818f, t_6);
+        const int t_8 = t_7 < 0.5f;
+        const float t_9 = t_8 ? t_7 : 1.0f;
+        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(kept_share + f, splat_v4(t_9));
+            store_v4(lost_share + f, splat_v4(t_10));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_11 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_v4 carried_new14 = carried_11 * kept_share_13;
+                    store_v4(carried + f * 64 + e, carried_new14);
+                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
+                        kept_share_13);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
+                        splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_v4(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, t_key: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, t_key: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 32768); /* [e: 64, t_key: 32] */
+    float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 40960); /* [f: 64, t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 49152); /* [t_key: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 49280); /* [d: 64, t_key: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 57472); /* [d: 64, t_key: 32] */
+    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g *
+        call->linear_part_6_at.head : NULL;
+    const int64_t linear_part_6_row = call->linear_part_6_at.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 65664); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73856); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 73984); /* [t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 32768); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 74112); /* [e: 64, t_key: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 82304); /* [d: 64, j: 32] */
+    float *const v_tile = (float *)(void *)(part->work + 90496); /* [e: 64, t_key: 32] */
+    for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
+        t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        if (linear_part_3 || linear_part_5) {
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
+        }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        if (linear_part_5 || linear_part_6) {
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            }
+        }
+        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+        transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+            linear_part_2_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+        if (linear_part_3) {
+            /* v_tile = v, with zeros beyond the last row */
+            transpose_v4(v + t_key0 * v_row, v_row, t_key1 - t_key0, 64, v_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
+        }
+        if (linear_part_3 || linear_part_5) {
+            /* query_sum = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                store_v4(query_sum + t_key, splat_v4(0.0f));
+            }
+            /* query_sum += k_tile_2 * k_tile_2 */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                vec_v4 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    query_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        const vec_v4 k_tile_2_15 = load_v4(k_tile_2 + d * 32 + t_key);
+                        query_sum_in[vector] += k_tile_2_15 * k_tile_2_15;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 query_sum_16 = load_v4(query_sum + t_key);
+                const vec_v4 t_17 = pick_v4(query_sum_16 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_16));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(k_tile_2 + d * 32 + t_key, load_v4(k_tile_2 + d * 32 + t_key) * t_17);
+                }
+            }
+        }
+        if (linear_part_3) {
+            /* query = k_tile_2 * select(chunk == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
+               (log_decay_k_low_tile_2 - log_decay_c ... */
+            const int t_18 = chunk == 0;
+            const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 t_21 = t_18 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) -
+                    log_decay_chunk_19) + (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_20)) *
+                    1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(query + f * 32 + t_key, load_v4(k_tile_2 + f * 32 + t_key) * t_21);
+                }
+            }
+        }
+        /* query_features_2 = 0.0f - (linear_part_2_tile * beta_tile); sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            const vec_v4 beta_tile_22 = load_v4(beta_tile + t_key);
+            for (int64_t e = 0; e < 64; e++) {
+                store_v4(query_features_2 + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 + t_key) *
+                    beta_tile_22));
+                store_v4(sum + e * 32 + t_key, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + t_key, splat_v4(0.0f));
+            }
+        }
+        if (linear_part_3) {
+            /* sum_from_state[e][t_key] = sum over f of state * query */
+            dot3_v4(round_up(t_key1 - t_key0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        }
+        if (linear_part_5 || linear_part_6) {
+            /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
+            dot8_v4(round_up(t_key1 - t_key0, 16), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
+        }
+        if (linear_part_5) {
+            /* query_sum_2 = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                store_v4(query_sum_2 + t_key, splat_v4(0.0f));
+            }
+        }
+        if (linear_part_5 || linear_part_6) {
+            /* query_sum_2 += sum_from_state_2 * (k_tile_2 * select(chunk == 0, 0.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay ... */
+            const int t_24 = chunk == 0;
+            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 t_27 = exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
+                    (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
+                const vec_v4 t_28 = t_24 ? splat_v4(0.0f) : t_27;
+                const vec_v4 t_29 = t_24 ? splat_v4(1.0f) : t_27;
+                vec_v4 query_sum_2_in = (vec_v4){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_v4 sum_from_state_2_23 = load_v4(sum_from_state_2 + f * 32 + t_key);
+                    query_sum_2_in += sum_from_state_2_23 * (load_v4(k_tile_2 + f * 32 + t_key) * t_28);
+                    store_v4(sum_from_state_2 + f * 32 + t_key, sum_from_state_2_23 * t_29);
+                }
+                store_v4(query_sum_2 + t_key, load_v4(query_sum_2 + t_key) + query_sum_2_in);
+            }
+        }
+        if (linear_part_6) {
+            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(sum_2 + d * 32 + t_key, splat_v4(0.0f));
+                        store_v4(sum_2_compensation + d * 32 + t_key, splat_v4(0.0f));
+                    }
+                }
+            }
+        }
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            if (linear_part_3 || linear_part_6) {
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_sum_2 + j, splat_v4(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                    vec_v4 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        key_sum_2_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            const vec_v4 k_tile_3_30 = load_v4(k_tile_3 + d * 32 + j);
+                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 key_sum_2_31 = load_v4(key_sum_2 + j);
+                    const vec_v4 t_32 = pick_v4(key_sum_2_31 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_31));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile_3 + d * 32 + j, load_v4(k_tile_3 + d * 32 + j) * t_32);
+                    }
+                }
+            }
+            if (linear_part_3) {
+                /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
+                dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, k_tile_2, score);
+            }
+            if (linear_part_6) {
+                /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
+                dot15_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    linear_part_0_row, query_features_2, score_2);
+            }
+            if (linear_part_3 || linear_part_6) {
+                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f); score_2 = s ... */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 log_decay_k_tile_2_33 = load_v4(log_decay_k_tile_2 + t_key);
+                    const vec_v4 log_decay_k_low_tile_2_34 = load_v4(log_decay_k_low_tile_2 + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 t_35 = exp2_v4(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
+                            (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                        store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * t_35);
+                        store_v4(score_2 + j * 32 + t_key, load_v4(score_2 + j * 32 + t_key) * t_35);
+                    }
+                }
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_3) {
+                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const ints_v4 t_36 = t_key0 + t_key + lane_v4;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_36) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + t_key),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_3) {
+                /* sum[e][t_key] += sum over j of linear_part_0 * score */
+                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v4(linear_part_0 + j0 *
+                    linear_part_0_row, linear_part_0_row, j1 - j0, 64),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot10_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                        linear_part_0_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 in_region[2] = {0};
+                        if (finite_v4(linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1, 64,
+                            1)) continue;
+                        const int t_37 = (chunk * 32) <= (j0 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            in_region[t_key / 16] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v4)) &
+                                (-(int64_t)t_37), mask_v4);
+                        }
+                        add_seen_v4(64, sum, 32, linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1,
+                            score + j * 32, in_region, t_key1 - t_key0);
+                    }
+                } else
+                    dot11_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                        linear_part_0_row, score, sum, sum_compensation);
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_6) {
+                    /* score_2 = select((j < t_key) && ((chunk * 32) <= j), score_2, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const ints_v4 t_38 = t_key0 + t_key + lane_v4;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score_2 + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_38) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score_2 + j * 32 + t_key),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_6) {
+                /* sum_2[d][t_key] += sum over j of k_tile_3 * score_2 */
+                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v4(k_tile_3, 32, 64, j1 - j0),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 in_region[2] = {0};
+                        if (finite_v4(k_tile_3 + j * 1, 32, 64, 1)) continue;
+                        const int t_39 = (chunk * 32) <= (j0 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            in_region[t_key / 16] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v4)) &
+                                (-(int64_t)t_39), mask_v4);
+                        }
+                        add_seen_v4(64, sum_2, 32, k_tile_3 + j * 1, 32, score_2 + j * 32, in_region, t_key1 - t_key0);
+                    }
+                } else
+                    dot13_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+            }
+        }
+        if (linear_part_3) {
+            /* result = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                store_v4(result + t_key, splat_v4(0.0f));
+            }
+            /* v_tile = (v_tile - sum) - sum_from_state; result += linear_part_2_tile * v_tile */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                vec_v4 result_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    result_in[vector] = (vec_v4){0};
+                }
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        const vec_v4 v_tile_40 = load_v4(v_tile + e * 32 + t_key);
+                        const vec_v4 v_tile_new41 = (v_tile_40 - load_v4(sum + e * 32 + t_key)) - load_v4(sum_from_state
+                            + e * 32 + t_key);
+                        store_v4(v_tile + e * 32 + t_key, v_tile_new41);
+                        result_in[vector] += load_v4(linear_part_2_tile + e * 32 + t_key) * v_tile_new41;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    store_v4(result + t_key, load_v4(result + t_key) + result_in[vector]);
+                }
+            }
+        }
+        if (linear_part_6) {
+            /* sum_2 = sum_from_state_2 + sum_2 */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(sum_2 + d * 32 + t_key, load_v4(sum_from_state_2 + d * 32 + t_key) + load_v4(sum_2 + d
+                            * 32 + t_key));
+                    }
+                }
+            }
+        }
+        if (linear_part_3) {
+            /* linear_part_3 = result */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_3[(t_key0 + t_key)] = result[t_key];
+        }
+        if (linear_part_5) {
+            /* linear_part_5 = query_sum_2 */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_5[(t_key0 + t_key)] = query_sum_2[t_key];
+        }
+        if (linear_part_6) {
+            /* linear_part_6 = sum_2, transposed back */
+            transpose_v4(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row, linear_part_6_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v4 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v4(const struct call *call,
+    int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void gated_deltanet_linear_linear_part_4_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, t_key0 = (tiles - 1 - task % tiles) * 32,
+        t_key1 = min(t_key0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 32, t_key: 32] */
+    float *const score_2 = (float *)(void *)(work + 4096); /* [j: 32, t_key: 32] */
+    float *const row_sum = (float *)(void *)(work + 8192); /* [t_key: 32] */
+    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 128); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 16640); /* [e: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [t_key: 32] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+    if (beta_row == 1) {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+    } else {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+    }
+    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+    transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64, linear_part_2_tile,
+        32);
+    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+        log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+        log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+        store_v4(query_sum + t_key, splat_v4(0.0f));
+    }
+    /* query_sum += k_tile * k_tile */
+    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+        vec_v4 query_sum_in[2];
+        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+            query_sum_in[vector] = (vec_v4){0};
+        }
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
+                query_sum_in[vector] += k_tile_0 * k_tile_0;
+            }
+        }
+        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+            store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
+        }
+    }
+    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+        const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
+        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
+        }
+    }
+    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+        const vec_v4 beta_tile_3 = load_v4(beta_tile + t_key);
+        for (int64_t e = 0; e < 64; e++) {
+            store_v4(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 + t_key) *
+                beta_tile_3));
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+        store_v4(row_sum + t_key, splat_v4(0.0f));
+        store_v4(row_sum_compensation + t_key, splat_v4(0.0f));
+    }
+    /* the ranges of j that some query of the tile may see */
+    struct attn_range j_range[] = {
+        {t_key0 - floor_mod(t_key0, 32), (0 <= (t_key1 - 1)) ? (t_key1 - 1) : 0},
+        {0, (t_key0 < 0) ? (t_key1 - 1) : 0},
+    };
+    const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
+    /* the ranges that every query of the tile sees */
+    struct attn_range j_inside[] = {
+        {t_key1 - floor_mod(t_key1 - 1, 32) - 1, (0 <= t_key0) ? t_key0 : 0},
+        {0, ((t_key1 - 1) < 0) ? t_key0 : 0},
+    };
+    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_sum + j, splat_v4(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    key_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_sum_5 = load_v4(key_sum + j);
+                const vec_v4 t_6 = pick_v4(key_sum_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(k_tile_2 + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_6);
+                }
+            }
+            /* score[j][t_key] = sum over d of k_tile_2 * k_tile */
+            dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_2, k_tile, score);
+            /* score_2[j][t_key] = sum over e of linear_part_0 * linear_part_2_tile */
+            dot15_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+                linear_part_2_tile, score_2);
+            /* score = score_2 * (score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
+               log_decay_k_low)) * 1.442695f)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 log_decay_k_tile_7 = load_v4(log_decay_k_tile + t_key);
+                const vec_v4 log_decay_k_low_tile_8 = load_v4(log_decay_k_low_tile + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 32 + t_key, load_v4(score_2 + j * 32 + t_key) * (load_v4(score + j * 32 +
+                        t_key) * exp2_v4(((log_decay_k_tile_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_8 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                }
+            }
+            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
+                /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const ints_v4 t_9 = t_key0 + t_key + lane_v4;
+                    const ints_v4 t_10 = ((((t_9 > 0) & t_9) | (~(t_9 > 0) & (0 - (ints_v4){0}))) / 32) * 32;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_9) & (t_10 <= (j0
+                            + j)), mask_v4), load_v4(score + j * 32 + t_key), splat_v4(0.0f)));
+                    }
+                }
+            }
+            /* row_sum += score */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    row_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        row_sum_in[vector] += load_v4(score + j * 32 + t_key);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    add_v4(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_v4(1));
+                }
+            }
+        }
+    }
+    if (linear_part_4) {
+        /* linear_part_4 = row_sum */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+            linear_part_4[(t_key0 + t_key)] = row_sum[t_key];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void gated_deltanet_linear_dk_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void gated_deltanet_linear_dk_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
+        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            store_v4(key_sum + t_key, splat_v4(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+            vec_v4 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                key_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                store_v4(key_sum + t_key, load_v4(key_sum + t_key) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            const vec_v4 key_sum_1 = load_v4(key_sum + t_key);
+            const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
+            }
+        }
+        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
+            t_key++) log_decay_chunk_at[t_key] = 0;
+        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
+            t_key++) log_decay_chunk_low_at[t_key] = 0;
+        /* key_features = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
+           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_lo ... */
+        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            const vec_v4 log_decay_chunk_at_3 = load_v4(log_decay_chunk_at + t_key);
+            const vec_v4 log_decay_chunk_low_at_4 = load_v4(log_decay_chunk_low_at + t_key);
+            const vec_v4 t_5 = pick_v4(__builtin_convertvector((((((t_key0 + t_key + lane_v4) > 0) & (t_key0 + t_key +
+                lane_v4)) | (~((t_key0 + t_key + lane_v4) > 0) & (0 - (ints_v4){0}))) / 32) == 0, mask_v4),
+                splat_v4(1.0f), exp2_v4(((load_v4(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
+                (load_v4(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
+            const vec_v4 t_8 = exp2_v4(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                log_decay_chunk_low_7)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(key_features + f * 32 + t_key, (load_v4(k_tile + f * 32 + t_key) * t_5) * t_8);
+            }
+        }
+        /* key_features_2 = 0.0f - (linear_part_2 * beta) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(key_features_2 + t_key * 64 + e, 0.0f - (load_v4(linear_part_2 + (t_key0 + t_key) *
+                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                }
+            }
+        }
+        /* state[f][e] += sum over t_key of key_features * key_features_2 */
+        dot6_v4(t_key1 - t_key0, key_features, key_features_2, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void gated_deltanet_linear_dk_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(kept_share + f, splat_v4(t_12));
+            store_v4(lost_share + f, splat_v4(t_13));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_14 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_v4 carried_new17 = carried_14 * kept_share_16;
+                    store_v4(carried + f * 64 + e, carried_new17);
+                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
+                        kept_share_16);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
+                        splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v4 APART void gated_deltanet_linear_dk_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g
+        * call->linear_part_7_at.head : NULL;
+    const int64_t linear_part_7_row = call->linear_part_7_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g
+        * call->linear_part_6_at.head : NULL;
+    const int64_t linear_part_6_row = call->linear_part_6_at.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 128); /* [t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 384); /* [f: 64, j: 32] */
+    float *const score = (float *)(void *)(part->work + 8576); /* [t_key: 32, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 12672); /* [d: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [d: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 29056); /* [d: 64, j: 32] */
+    float *const linear_part_6_tile = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 45440); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 53632); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 53760); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 53888); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 8576); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 62080); /* [e: 64, t_key: 32] */
+    float *const linear_part_7_tile = (float *)(void *)(part->work + 70272); /* [d: 64, j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
+        transpose_v4(linear_part_6 + j0 * linear_part_6_row, linear_part_6_row, j1 - j0, 64, linear_part_6_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) linear_part_6_tile[d * 32 + j] = 0;
+        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+        transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
+        transpose_v4(linear_part_7 + j0 * linear_part_7_row, linear_part_7_row, j1 - j0, 64, linear_part_7_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) linear_part_7_tile[d * 32 + j] = 0;
+        /* query_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(query_sum + j, splat_v4(0.0f));
+        }
+        /* query_sum += k_tile_2 * k_tile_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            vec_v4 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                query_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 32 + j);
+                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
+            }
+        }
+        /* query_sum_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(query_sum_2 + j, splat_v4(0.0f));
+        }
+        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+        dot8_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        /* sum_from_state = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+           log_decay_k_low_tile_2)) ... */
+        const float log_decay_chunk_19 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_21 = exp2_v4(((log_decay_chunk_19 - load_v4(log_decay_k_tile_2 + j)) +
+                (log_decay_chunk_low_20 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(sum_from_state + f * 32 + j, load_v4(sum_from_state + f * 32 + j) * t_21);
+            }
+        }
+        /* query_sum_2 += linear_part_6_tile * (k_tile_2 * select(query_sum == 0.0f, 0.0f,
+           neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(quer ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 query_sum_22 = load_v4(query_sum + j);
+            const vec_v4 t_23 = sqrt_v4(query_sum_22);
+            const vec_v4 t_24 = pick_v4(query_sum_22 == 0.0f, splat_v4(0.0f),
+                (-((1.0f / t_23) * (0.5f / t_23))) / t_23);
+            vec_v4 query_sum_2_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                query_sum_2_in += load_v4(linear_part_6_tile + d * 32 + j) * (load_v4(k_tile_2 + d * 32 + j) * t_24);
+                store_v4(sum + d * 32 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + d * 32 + j, splat_v4(0.0f));
+            }
+            store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in);
+        }
+        /* the ranges of t_key that some query of the tile may see */
+        struct attn_range t_key_range[] = {
+            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+            {j0 + 1, 0},
+        };
+        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+        /* the ranges that every query of the tile sees */
+        struct attn_range t_key_inside[] = {
+            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+            {j1, 0},
+        };
+        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                if (beta_row == 1) {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                } else {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                }
+                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                    linear_part_2_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(key_sum_2 + t_key, splat_v4(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                    vec_v4 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        key_sum_2_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                            const vec_v4 k_tile_3_25 = load_v4(k_tile_3 + d * 32 + t_key);
+                            key_sum_2_in[vector] += k_tile_3_25 * k_tile_3_25;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(key_sum_2 + t_key, load_v4(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 key_sum_2_26 = load_v4(key_sum_2 + t_key);
+                    const vec_v4 t_27 = pick_v4(key_sum_2_26 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_26));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile_3 + d * 32 + t_key, load_v4(k_tile_3 + d * 32 + t_key) * t_27);
+                    }
+                }
+                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 beta_tile_28 = load_v4(beta_tile + t_key);
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 +
+                            t_key) * beta_tile_28));
+                    }
+                }
+                /* score[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score);
+                /* score = score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 log_decay_k_tile_2_29 = load_v4(log_decay_k_tile_2 + j);
+                    const vec_v4 log_decay_k_low_tile_2_30 = load_v4(log_decay_k_low_tile_2 + j);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        store_v4(score + t_key * 32 + j, load_v4(score + t_key * 32 + j) * exp2_v4(((log_decay_k[(t_key0
+                            + t_key)] - log_decay_k_tile_2_29) + (log_decay_k_low[(t_key0 + t_key)] -
+                            log_decay_k_low_tile_2_30)) * 1.442695f));
+                    }
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const ints_v4 t_31 = j0 + j + lane_v4;
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_v4(score + t_key * 32 + j, pick_v4(__builtin_convertvector((t_31 < (t_key0 + t_key)) &
+                                (((max(t_key0 + t_key, 0) / 32) * 32) <= t_31), mask_v4),
+                                load_v4(score + t_key * 32 + j), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* sum[d][j] += sum over t_key of k_tile_3 * score */
+                if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0, t_key1)) && !finite_v4(k_tile_3,
+                    32, 64, t_key1 - t_key0), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        mask_v4 in_region[2] = {0};
+                        if (finite_v4(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
+                        const int64_t t_33 = (max(t_key0 + t_key, 0) / 32) * 32;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_32 = j0 + j + lane_v4;
+                            in_region[j / 16] = __builtin_convertvector((t_32 < (t_key0 + t_key)) & (t_33 <= t_32),
+                                mask_v4);
+                        }
+                        add_seen_v4(64, sum, 32, k_tile_3 + t_key * 1, 32, score + t_key * 32, in_region, j1 - j0);
+                    }
+                } else
+                    dot13_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
+            }
+        }
+        /* query_sum_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(query_sum_3 + j, splat_v4(0.0f));
+        }
+        /* linear_part_7_tile = (linear_part_7_tile + sum_from_state) + sum;
+           query_sum_3 += linear_part_7_tile * (k_tile_2 * select(query_s ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 query_sum_36 = load_v4(query_sum + j);
+            const vec_v4 t_37 = sqrt_v4(query_sum_36);
+            const vec_v4 t_38 = pick_v4(query_sum_36 == 0.0f, splat_v4(0.0f),
+                (-((1.0f / t_37) * (0.5f / t_37))) / t_37);
+            vec_v4 query_sum_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 linear_part_7_tile_34 = load_v4(linear_part_7_tile + d * 32 + j);
+                const vec_v4 linear_part_7_tile_new35 = (linear_part_7_tile_34 + load_v4(sum_from_state + d * 32 + j)) +
+                    load_v4(sum + d * 32 + j);
+                store_v4(linear_part_7_tile + d * 32 + j, linear_part_7_tile_new35);
+                query_sum_3_in += linear_part_7_tile_new35 * (load_v4(k_tile_2 + d * 32 + j) * t_38);
+            }
+            store_v4(query_sum_3 + j, load_v4(query_sum_3 + j) + query_sum_3_in);
+        }
+        /* k_tile_2 = (((linear_part_6_tile * select(query_sum == 0.0f, 0.0f,
+           1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 query_sum_39 = load_v4(query_sum + j);
+            const vec_v4 t_40 = pick_v4(query_sum_39 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_39));
+            const vec_v4 query_sum_2_41 = load_v4(query_sum_2 + j);
+            const vec_v4 query_sum_3_43 = load_v4(query_sum_3 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 t_42 = load_v4(k_tile_2 + d * 32 + j) * 2.0f;
+                store_v4(k_tile_2 + d * 32 + j, (((load_v4(linear_part_6_tile + d * 32 + j) * t_40) + (query_sum_2_41 *
+                    t_42)) + (load_v4(linear_part_7_tile + d * 32 + j) * t_40)) + (query_sum_3_43 * t_42));
+            }
+        }
+        if (dk) {
+            /* dk = k_tile_2, transposed back */
+            transpose_v4(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v4 static void gated_deltanet_linear_dk_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dk_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dk_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dk_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dk_queries_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void gated_deltanet_linear_dbeta_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    float *const dbeta = call->dbeta ? call->dbeta + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+        linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
+    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f) */
+    const int t_0 = m == 0;
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(linear_part_3_tile + j, t_0 ? load_v4(linear_part_3_tile + j) : splat_v4(0.0f));
+    }
+    if (dbeta) {
+        /* dbeta = linear_part_3_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dbeta[(j0 + j)] = linear_part_3_tile[j];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_begin_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_keys_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const key_features_3 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
+        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            store_v4(key_sum + t_key, splat_v4(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+            vec_v4 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                key_sum_in[vector] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                store_v4(key_sum + t_key, load_v4(key_sum + t_key) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            const vec_v4 key_sum_1 = load_v4(key_sum + t_key);
+            const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
+            }
+        }
+        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
+            t_key++) log_decay_chunk_at[t_key] = 0;
+        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
+            t_key++) log_decay_chunk_low_at[t_key] = 0;
+        /* key_features_2 = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
+           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_ ... */
+        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+            const vec_v4 log_decay_chunk_at_3 = load_v4(log_decay_chunk_at + t_key);
+            const vec_v4 log_decay_chunk_low_at_4 = load_v4(log_decay_chunk_low_at + t_key);
+            const vec_v4 t_5 = pick_v4(__builtin_convertvector((((((t_key0 + t_key + lane_v4) > 0) & (t_key0 + t_key +
+                lane_v4)) | (~((t_key0 + t_key + lane_v4) > 0) & (0 - (ints_v4){0}))) / 32) == 0, mask_v4),
+                splat_v4(1.0f), exp2_v4(((load_v4(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
+                (load_v4(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
+            const vec_v4 t_8 = exp2_v4(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                log_decay_chunk_low_7)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v4(key_features_2 + f * 32 + t_key, (load_v4(k_tile + f * 32 + t_key) * t_5) * t_8);
+            }
+        }
+        /* key_features_3 = 0.0f - (linear_part_2 * beta) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(key_features_3 + t_key * 64 + e, 0.0f - (load_v4(linear_part_2 + (t_key0 + t_key) *
+                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                }
+            }
+        }
+        /* state[f][e] += sum over t_key of key_features_2 * key_features_3 */
+        dot6_v4(t_key1 - t_key0, key_features_2, key_features_3, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_fold_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(kept_share + f, splat_v4(t_12));
+            store_v4(lost_share + f, splat_v4(t_13));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_14 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_v4 carried_new17 = carried_14 * kept_share_16;
+                    store_v4(carried + f * 64 + e, carried_new17);
+                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
+                        kept_share_16);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
+                        splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [t_key: 32, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [t_key: 32, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 8320); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 8448); /* [j: 32] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
+        * call->dlog_decay_k_at.head : NULL;
+    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
+    float *const k_tile_2 = (float *)(void *)(part->work + 8576); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 16768); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 24960); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 25088); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 25216); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 4096); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 33408); /* [e: 64, t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(part->work + 41600); /* [j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(part->work + 41728); /* [j: 32] */
+    float *const linear_part_9_tile = (float *)(void *)(part->work + 41856); /* [j: 32] */
+    float *const linear_part_8_tile = (float *)(void *)(part->work + 41984); /* [j: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+            (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+            transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
+            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                linear_part_4_tile[j] = j < j1 - j0 ? linear_part_4[(j0 + j)] : 0;
+            /* linear_part_9_tile = linear_part_9, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                linear_part_9_tile[j] = j < j1 - j0 ? linear_part_9[(j0 + j)] : 0;
+            /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
+            /* query_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(query_sum + j, splat_v4(0.0f));
+            }
+            /* query_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    query_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 32 + j);
+                        query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 query_sum_19 = load_v4(query_sum + j);
+                const vec_v4 t_20 = pick_v4(query_sum_19 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_19));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(k_tile_2 + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_20);
+                }
+            }
+            /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+            dot8_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+            /* query_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(query_sum_2 + j, splat_v4(0.0f));
+            }
+            /* query_sum_2 += sum_from_state * neg(k_tile_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+               (log_decay_chunk_low - log_decay_k ... */
+            const float log_decay_chunk_21 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 t_23 = exp2_v4(((log_decay_chunk_21 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_22 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                vec_v4 query_sum_2_in = (vec_v4){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    query_sum_2_in += load_v4(sum_from_state + f * 32 + j) * (-(load_v4(k_tile_2 + f * 32 + j) * t_23));
+                }
+                store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(row_sum + j, splat_v4(0.0f));
+                store_v4(row_sum_compensation + j, splat_v4(0.0f));
+            }
+            /* the ranges of t_key that some query of the tile may see */
+            struct attn_range t_key_range[] = {
+                {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+                {j0 + 1, 0},
+            };
+            const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+            /* the ranges that every query of the tile sees */
+            struct attn_range t_key_inside[] = {
+                {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+                {j1, 0},
+            };
+            const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+            for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+                for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                    t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* k_tile_3 = k, with zeros beyond the last row */
+                    transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                        for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                    if (beta_row == 1) {
+                        /* beta_tile = beta, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    } else {
+                        /* beta_tile = beta, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    }
+                    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                    transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                        linear_part_2_tile, 32);
+                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                    /* key_sum_2 = 0.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        store_v4(key_sum_2 + t_key, splat_v4(0.0f));
+                    }
+                    /* key_sum_2 += k_tile_3 * k_tile_3 */
+                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                        vec_v4 key_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                            key_sum_2_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                                const vec_v4 k_tile_3_24 = load_v4(k_tile_3 + d * 32 + t_key);
+                                key_sum_2_in[vector] += k_tile_3_24 * k_tile_3_24;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                            store_v4(key_sum_2 + t_key, load_v4(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                        }
+                    }
+                    /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const vec_v4 key_sum_2_25 = load_v4(key_sum_2 + t_key);
+                        const vec_v4 t_26 = pick_v4(key_sum_2_25 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_25));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(k_tile_3 + d * 32 + t_key, load_v4(k_tile_3 + d * 32 + t_key) * t_26);
+                        }
+                    }
+                    /* score[t_key][j] = sum over d of k_tile_3 * k_tile_2 */
+                    dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, k_tile_2, score);
+                    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const vec_v4 beta_tile_27 = load_v4(beta_tile + t_key);
+                        for (int64_t e = 0; e < 64; e++) {
+                            store_v4(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 +
+                                t_key) * beta_tile_27));
+                        }
+                    }
+                    /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                    dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                    /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                       log_decay_k_low_tile_2)) * 1.442695f)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 log_decay_k_tile_2_28 = load_v4(log_decay_k_tile_2 + j);
+                        const vec_v4 log_decay_k_low_tile_2_29 = load_v4(log_decay_k_low_tile_2 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_v4(score + t_key * 32 + j, load_v4(score_2 + t_key * 32 + j) * (-(load_v4(score +
+                                t_key * 32 + j) * exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_28) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_29)) * 1.442695f))));
+                        }
+                    }
+                    if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                        t_key1)) { /* the tile is partly outside the mask */
+                        /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_30 = j0 + j + lane_v4;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_v4(score + t_key * 32 + j, pick_v4(__builtin_convertvector((t_30 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_30), mask_v4),
+                                    load_v4(score + t_key * 32 + j), splat_v4(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                        vec_v4 row_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            row_sum_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                row_sum_in[vector] += load_v4(score + t_key * 32 + j);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            add_v4(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v4(1));
+                        }
+                    }
+                }
+            }
+            /* linear_part_5_tile = ((((select(m == 0, linear_part_8_tile, 0.0f) + select(m == 0, linear_part_9_tile,
+               0.0f)) + select(m == 0, q ... */
+            const int t_31 = m == 0;
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(linear_part_5_tile + j, (((((t_31 ? load_v4(linear_part_8_tile + j) : splat_v4(0.0f)) + (t_31 ?
+                    load_v4(linear_part_9_tile + j) : splat_v4(0.0f))) + (t_31 ? load_v4(query_sum_2 + j) :
+                    splat_v4(0.0f))) + (t_31 ? load_v4(linear_part_4_tile + j) : splat_v4(0.0f))) + (t_31 ?
+                    load_v4(row_sum + j) : splat_v4(0.0f))) + (t_31 ? load_v4(linear_part_5_tile + j) :
+                    splat_v4(0.0f)));
+            }
+            if (dlog_decay_k) {
+                /* dlog_decay_k = linear_part_5_tile */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = linear_part_5_tile[j];
+            }
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v4 static void gated_deltanet_linear_dlog_decay_k_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dlog_decay_k_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dlog_decay_k_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dlog_decay_k_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dlog_decay_k_queries_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v4 static void gated_deltanet_linear_terms_dgate_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const int64_t gate_row = call->gate_at.row;
+    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
+        call->dlog_decay_at.head;
+    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
+    if (gate_row == 1) {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    } else {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+    }
+    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(gate_tile + j, load_v4(dlog_decay_tile + j) * pick_v4(load_v4(gate_tile + j) < (-1e+04f),
+            splat_v4(0.0f), splat_v4(1.0f)));
+    }
+    if (dgate) {
+        /* dgate = gate_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dgate[(j0 + j)] = gate_tile[j];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v4 static void gated_deltanet_terms_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -950,6 +4885,14 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
@@ -992,7 +4935,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1009,6 +4952,10 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
             store_v3(to, update == 0 ? sum[r][v]
                 : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
@@ -1019,15 +4966,15 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
    registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     const int64_t first = update == 0 && steps > 2 * span ? span : steps;
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
+        factor, compensation);
     if (update == 0)
         for (int64_t t = first; t < steps; t += span)
             block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL);
+                c_row, 1, NULL, NULL);
 }
 
 /* parts_v3 for any number of rows; `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if that is known at
@@ -1035,25 +4982,26 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f);
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
         switch (tail >= 0 ? tail : rows - r) {
         case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -1061,7 +5009,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
 /* The product of block_v3 for any number of rows and vectors, one vector of lanes at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     const int64_t most = update == 0 && steps > 2 * span ? span : steps;
     for (int64_t t = 0; t < steps; t += most) {
@@ -1070,20 +5018,21 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
         const int now = t > 0 ? 1 : update;
         for (int64_t x = 0; x < lanes; x += 8) {
             const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
             for (int64_t r = 0; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f); break;
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
         case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
                 }
         }
     }
@@ -1102,14 +5051,14 @@ TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lan
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     const int64_t x = lanes_in_blocks_v3(vectors, lanes);
     blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
+        factor, compensation);
     if (x < lanes)
         narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL);
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* Equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. Equations before t have been solved. */
@@ -1153,11 +5102,40 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
+/* dot_v3 for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v3(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
 /* dot_v3 with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     float row[32];
     (void)tail;
@@ -1166,7 +5144,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
             row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
         }
         dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1174,12 +5152,12 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
@@ -1189,22 +5167,77 @@ TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, co
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot14_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot16_v3(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
+    int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    solve_v3(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -1243,15 +5276,15 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
@@ -1260,9 +5293,9 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
     float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -1280,6 +5313,12 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (beta_row == 1) {
             /* beta_tile = beta, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -1289,12 +5328,6 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
                 beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
         }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -1377,30 +5410,30 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
             dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, k_tile, score);
+            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * ... */
+            const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_12 = exp2_v3(((log_decay_chunk_10 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_11 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_12);
+                }
+            }
             /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 log_decay_k_tile_10 = load_v3(log_decay_k_tile + t_key);
-                const vec_v3 log_decay_k_low_tile_11 = load_v3(log_decay_k_low_tile + t_key);
+                const vec_v3 log_decay_k_tile_13 = load_v3(log_decay_k_tile + t_key);
+                const vec_v3 log_decay_k_low_tile_14 = load_v3(log_decay_k_low_tile + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_10 -
-                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_13 -
+                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_scale + j, load_v3(beta_tile + j));
-            }
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_14 = exp2_v3(((log_decay_chunk_12 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_13 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_14);
-                }
             }
             /* from_state[t_key][e] = sum over f of query * state */
             dot1_v3(t_key1 - t_key0, query, state, from_state);
@@ -1547,6 +5580,3736 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
+    float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 16512); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45184); /* [j: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
+        call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const k_tile = (float *)(void *)(work + 53376); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+            }
+            for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+                /* query_sum = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(query_sum + t_key, splat_v3(0.0f));
+                }
+                /* query_sum += k_tile * k_tile */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                    vec_v3 query_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        query_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                            const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
+                            query_sum_in[vector] += k_tile_0 * k_tile_0;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
+                    }
+                }
+                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
+                    const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
+                    }
+                }
+                /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
+                   (log_decay_k_low_tile - log_decay_c ... */
+                const int t_3 = (j0 / 32) == 0;
+                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 t_6 = t_3 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile + t_key) -
+                        log_decay_chunk_4) + (load_v3(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) *
+                        1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v3(query + f * 32 + t_key, load_v3(k_tile + f * 32 + t_key) * t_6);
+                    }
+                }
+                /* key_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_sum + j, splat_v3(0.0f));
+                }
+                /* key_sum += k_tile_2 * k_tile_2 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            const vec_v3 k_tile_2_7 = load_v3(k_tile_2 + d * 32 + j);
+                            key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+                    }
+                }
+                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_sum_8 = load_v3(key_sum + j);
+                    const vec_v3 t_9 = pick_v3(key_sum_8 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_8));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_9);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key_features * k_tile */
+                dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, k_tile, score);
+                /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    0)];
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_12 = exp2_v3(((log_decay_chunk_10 - load_v3(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_11 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v3(key + f * 32 + j, load_v3(key_features + f * 32 + j) * t_12);
+                    }
+                }
+                /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
+                   1.442695f) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 log_decay_k_tile_13 = load_v3(log_decay_k_tile + t_key);
+                    const vec_v3 log_decay_k_low_tile_14 = load_v3(log_decay_k_low_tile + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_13
+                            - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) *
+                            1.442695f));
+                    }
+                }
+                /* key_scale = beta_tile */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_scale + j, load_v3(beta_tile + j));
+                }
+                /* from_state[t_key][e] = sum over f of query * state */
+                dot1_v3(t_key1 - t_key0, query, state, from_state);
+                /* from_state = v - from_state */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                            store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
+                                load_v3(from_state + t_key * 64 + e));
+                        }
+                    }
+                }
+                /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                   corrected[j][e]) */
+                dot2_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_15 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_16 = powf(2.7182818f, t_15);
+            const int t_17 = t_16 < 0.5f;
+            const float t_18 = t_17 ? t_16 : 1.0f;
+            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
+            for (int64_t f = 0; f < 64; f += 8) {
+                store_v3(kept_share + f, splat_v3(t_18));
+                store_v3(lost_share + f, splat_v3(t_19));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        const vec_v3 state_20 = load_v3(state + f * 64 + e);
+                        store_v3(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key * corrected */
+            dot6_v3(j1 - j0, key, corrected, state);
+            if (linear_part_0) {
+                /* linear_part_0 = corrected, transposed back */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e++)
+                        linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no queries yet. */
+TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_v3(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the queries of a chunk, from zero, into its slot. */
+TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_v3(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [i: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
+            i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
+            /* key_sum = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(key_sum + i, splat_v3(0.0f));
+            }
+            /* key_sum += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    key_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 32 + i);
+                        key_sum_in[vector] += q_tile_0 * q_tile_0;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(key_sum + i, load_v3(key_sum + i) + key_sum_in[vector]);
+                }
+            }
+            /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 key_sum_1 = load_v3(key_sum + i);
+                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_2) * 0.125f);
+                }
+            }
+            /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) + n_k -
+                n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_at[i] = 0;
+            /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
+                + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_low_at[i] = 0;
+            /* key_features_2 = (q_tile * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+               exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
+            const int64_t t_3 = n_k - n_q;
+            const float log_decay_chunk_7 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+                0)];
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 log_decay_chunk_at_4 = load_v3(log_decay_chunk_at + i);
+                const vec_v3 log_decay_chunk_low_at_5 = load_v3(log_decay_chunk_low_at + i);
+                const vec_v3 t_6 = pick_v3(__builtin_convertvector(((((((i0 + i + lane_v3) + t_3) > 0) & ((i0 + i +
+                    lane_v3) + t_3)) | (~(((i0 + i + lane_v3) + t_3) > 0) & (0 - (ints_v3){0}))) / 32) == 0, mask_v3),
+                    splat_v3(1.0f), exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_at_4) +
+                    (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_at_5)) * 1.442695f));
+                const vec_v3 t_9 = exp2_v3(((log_decay_chunk_at_4 - log_decay_chunk_7) + (log_decay_chunk_low_at_5 -
+                    log_decay_chunk_low_8)) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(key_features_2 + f * 32 + i, (load_v3(q_tile + f * 32 + i) * t_6) * t_9);
+                }
+            }
+            /* state[f][e] += sum over i of key_features_2 * dout */
+            dot7_v3(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
+                state + (chunk - chunk0) * 4096);
+        }
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_v3(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_10 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_11 = powf(2.7182818f, t_10);
+        const int t_12 = t_11 < 0.5f;
+        const float t_13 = t_12 ? t_11 : 1.0f;
+        const float t_14 = t_12 ? 0.0f : (-expm1f(t_10));
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(kept_share + f, splat_v3(t_13));
+            store_v3(lost_share + f, splat_v3(t_14));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_15 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new16 = carried_15;
+                    const float kept_share_17 = kept_share[f];
+                    const vec_v3 carried_new18 = carried_15 * kept_share_17;
+                    store_v3(carried + f * 64 + e, carried_new18);
+                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
+                        kept_share_17);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new18 * lost_share[f]),
+                        splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new16);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
+TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_v3(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 24576); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [f: 64, j: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 40960); /* [d: 64, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
+        call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g *
+        call->linear_part_7_at.head : NULL;
+    const int64_t linear_part_7_row = call->linear_part_7_at.row;
+    float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 57344); /* [e: 64, j: 32] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 65536); /* [d: 64, i: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 73728); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 73856); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73984); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 74112); /* [j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (linear_part_1 || linear_part_9) {
+            /* k_tile = k, with zeros beyond the last row */
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        }
+        if (linear_part_7 || linear_part_9) {
+            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+            transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (linear_part_1 || linear_part_9) {
+            /* query_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(query_sum + j, splat_v3(0.0f));
+            }
+            /* query_sum += k_tile * k_tile */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                vec_v3 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    query_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        const vec_v3 k_tile_19 = load_v3(k_tile + d * 32 + j);
+                        query_sum_in[vector] += k_tile_19 * k_tile_19;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(sum + e * 32 + j, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 32 + j, splat_v3(0.0f));
+                    }
+                }
+            }
+        }
+        if (linear_part_7 || linear_part_9) {
+            /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
+            dot8_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
+        }
+        /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
+           sum_2_compensation = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 query_sum_20 = load_v3(query_sum + j);
+            const vec_v3 t_21 = pick_v3(query_sum_20 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_20));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_21);
+                store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
+                store_v3(sum_2_compensation + d * 32 + j, splat_v3(0.0f));
+            }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            if (linear_part_1 || linear_part_7) {
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            }
+            /* the ranges of i that some query of the tile may see */
+            struct attn_range i_range[] = {
+                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+            /* the ranges that every query of the tile sees */
+            struct attn_range i_inside[] = {
+                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+            for (int64_t piece = 0; piece < i_ranges; piece++) {
+                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
+                    const int64_t i1 = min(i0 + 32, i_end);
+                    if (linear_part_1 || linear_part_7) {
+                        /* q_tile_2 = q, with zeros beyond the last row */
+                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                        /* key_sum_2 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            store_v3(key_sum_2 + i, splat_v3(0.0f));
+                        }
+                        /* key_sum_2 += q_tile_2 * q_tile_2 */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                            vec_v3 key_sum_2_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                key_sum_2_in[vector] = (vec_v3){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    const vec_v3 q_tile_2_22 = load_v3(q_tile_2 + d * 32 + i);
+                                    key_sum_2_in[vector] += q_tile_2_22 * q_tile_2_22;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                store_v3(key_sum_2 + i, load_v3(key_sum_2 + i) + key_sum_2_in[vector]);
+                            }
+                        }
+                        /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 key_sum_2_23 = load_v3(key_sum_2 + i);
+                            const vec_v3 t_24 = pick_v3(key_sum_2_23 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(key_sum_2_23));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v3(q_tile_2 + d * 32 + i, (load_v3(q_tile_2 + d * 32 + i) * t_24) * 0.125f);
+                            }
+                        }
+                    }
+                    if (linear_part_1) {
+                        /* score[i][j] = sum over d of q_tile_2 * k_tile */
+                        dot0_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, k_tile, score);
+                    }
+                    if (linear_part_7) {
+                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                        dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            linear_part_0_tile, score_2);
+                    }
+                    if (linear_part_1 || linear_part_7) {
+                        /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const vec_v3 log_decay_k_tile_25 = load_v3(log_decay_k_tile + j);
+                            const vec_v3 log_decay_k_low_tile_26 = load_v3(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_v3 t_27 = exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_25) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_26)) * 1.442695f);
+                                store_v3(score + i * 32 + j, load_v3(score + i * 32 + j) * t_27);
+                                store_v3(score_2 + i * 32 + j, load_v3(score_2 + i * 32 + j) * t_27);
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_1) {
+                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_28 = j0 + j + lane_v3;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_29 = (i0 + i) + n_k - n_q;
+                                    store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_28 <= t_29) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_28), mask_v3),
+                                        load_v3(score + i * 32 + j), splat_v3(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_1) {
+                        /* sum[e][j] += sum over i of dout * score */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
+                            i1)) && !finite_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot10_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                score, sum, sum_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v3 in_region[4] = {0};
+                                if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                                const int64_t t_31 = (i0 + i) + n_k - n_q;
+                                const int64_t t_32 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                    const ints_v3 t_30 = j0 + j + lane_v3;
+                                    in_region[j / 8] = __builtin_convertvector((t_30 <= t_31) & (t_32 <= t_30),
+                                        mask_v3);
+                                }
+                                add_seen_v3(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                                    score + i * 32, in_region, j1 - j0);
+                            }
+                        } else
+                            dot11_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                score, sum, sum_compensation);
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_7) {
+                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                               0) / 32) * 32) <= j), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_33 = j0 + j + lane_v3;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_34 = (i0 + i) + n_k - n_q;
+                                    store_v3(score_2 + i * 32 + j, pick_v3(__builtin_convertvector((t_33 <= t_34) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_33), mask_v3),
+                                        load_v3(score_2 + i * 32 + j), splat_v3(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_7) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(q_tile_2, 32, 64,
+                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot12_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v3 in_region[4] = {0};
+                                if (finite_v3(q_tile_2 + i * 1, 32, 64, 1)) continue;
+                                const int64_t t_36 = (i0 + i) + n_k - n_q;
+                                const int64_t t_37 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                    const ints_v3 t_35 = j0 + j + lane_v3;
+                                    in_region[j / 8] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
+                                        mask_v3);
+                                }
+                                add_seen_v3(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
+                            }
+                        } else
+                            dot13_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                    }
+                }
+            }
+        }
+        if (linear_part_1 || linear_part_9) {
+            /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1.442695f) */
+            const float log_decay_chunk_38 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_39 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_40 = exp2_v3(((log_decay_chunk_38 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_39 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(query + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_40);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* sum_from_state[e][j] = sum over f of state * query */
+            dot3_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
+            /* sum = sum + sum_from_state */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(sum + e * 32 + j, load_v3(sum + e * 32 + j) + load_v3(sum_from_state + e * 32 + j));
+                    }
+                }
+            }
+        }
+        if (linear_part_7) {
+            /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1. ... */
+            const float log_decay_chunk_41 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_42 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_43 = exp2_v3(((log_decay_chunk_41 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_42 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(query_2 + f * 32 + j, load_v3(sum_from_state_2 + f * 32 + j) * t_43);
+                }
+            }
+            /* sum_2 = query_2 + sum_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(sum_2 + d * 32 + j, load_v3(query_2 + d * 32 + j) + load_v3(sum_2 + d * 32 + j));
+                    }
+                }
+            }
+        }
+        if (linear_part_9) {
+            /* query_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(query_sum_2 + j, splat_v3(0.0f));
+            }
+            /* query_sum_2 += sum_from_state_2 * neg(query) */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                vec_v3 query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    query_sum_2_in[vector] = (vec_v3){0};
+                }
+                for (int64_t f = 0; f < 64; f++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        query_sum_2_in[vector] += load_v3(sum_from_state_2 + f * 32 + j) * (-load_v3(query + f * 32 +
+                            j));
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in[vector]);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* linear_part_1 = sum, transposed back */
+            transpose_v3(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
+        }
+        if (linear_part_7) {
+            /* linear_part_7 = sum_2, transposed back */
+            transpose_v3(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+        }
+        if (linear_part_9) {
+            /* linear_part_9 = query_sum_2 */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                linear_part_9[(j0 + j)] = query_sum_2[j];
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v3 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v3(const struct call *call,
+    int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_begin_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_keys_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_sum + j, splat_v3(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_sum_1 = load_v3(key_sum + j);
+            const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
+            }
+        }
+        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+           log_decay_k_low_tile)) * 1.442695f) */
+        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile + j)) + (log_decay_chunk_low_4 -
+                load_v3(log_decay_k_low_tile + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(key_features_2 + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
+        dot14_v3(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+            state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_fold_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
+        const float t_7 = powf(2.7182818f, t_6);
+        const int t_8 = t_7 < 0.5f;
+        const float t_9 = t_8 ? t_7 : 1.0f;
+        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(kept_share + f, splat_v3(t_9));
+            store_v3(lost_share + f, splat_v3(t_10));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_11 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_v3 carried_new14 = carried_11 * kept_share_13;
+                    store_v3(carried + f * 64 + e, carried_new14);
+                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
+                        kept_share_13);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
+                        splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 128); /* [i: 32] */
+    float *const query_features = (float *)(void *)(part->work + 256); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 8448); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 8448); /* [f: 64, i: 32] */
+    float *const query = (float *)(void *)(part->work + 16640); /* [f: 64, i: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 12544); /* [j: 32, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 24832); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, i: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 45312); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 45440); /* [i: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 45568); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const q_tile = (float *)(void *)(part->work + 45696); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(part->work + 53888); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 62080); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
+            /* query_sum = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_sum + i, splat_v3(0.0f));
+            }
+            /* query_sum += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 q_tile_15 = load_v3(q_tile + d * 32 + i);
+                        query_sum_in[vector] += q_tile_15 * q_tile_15;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
+                }
+            }
+            /* sum_from_state[f][i] = sum over e of state * dout_tile */
+            dot8_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+            /* query_features = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 0.125f; sum = 0.0f;
+               sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_sum_16 = load_v3(query_sum + i);
+                const vec_v3 t_17 = pick_v3(query_sum_16 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_16));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(query_features + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_17) * 0.125f);
+                    store_v3(sum + d * 32 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 32 + i, splat_v3(0.0f));
+                }
+            }
+            if (dlog_decay_q) {
+                /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum + i, splat_v3(0.0f));
+                    store_v3(row_sum_compensation + i, splat_v3(0.0f));
+                    store_v3(query_sum_3 + i, splat_v3(0.0f));
+                }
+            }
+            /* query = sum_from_state * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+               (log_decay_q_low_tile - log_decay ... */
+            const int t_19 = chunk == 0;
+            const float log_decay_chunk_20 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_21 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_22 = exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_20) +
+                    (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_21)) * 1.442695f);
+                const vec_v3 t_23 = t_19 ? splat_v3(1.0f) : t_22;
+                const vec_v3 t_24 = t_19 ? splat_v3(0.0f) : t_22;
+                vec_v3 query_sum_3_in = (vec_v3){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_v3 sum_from_state_18 = load_v3(sum_from_state + f * 32 + i);
+                    store_v3(query + f * 32 + i, sum_from_state_18 * t_23);
+                    query_sum_3_in += sum_from_state_18 * (load_v3(query_features + f * 32 + i) * t_24);
+                }
+                store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
+            }
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_sum_2 + j, splat_v3(0.0f));
+                }
+                /* key_sum_2 += k_tile_2 * k_tile_2 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_2_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            const vec_v3 k_tile_2_25 = load_v3(k_tile_2 + d * 32 + j);
+                            key_sum_2_in[vector] += k_tile_2_25 * k_tile_2_25;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_2 = k_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_sum_2_26 = load_v3(key_sum_2 + j);
+                    const vec_v3 t_27 = pick_v3(key_sum_2_26 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_26));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile_2 + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_27);
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* score[j][i] = sum over d of k_tile_2 * query_features */
+                    dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, query_features, score);
+                }
+                /* score_2[j][i] = sum over e of linear_part_0 * dout_tile */
+                dot15_v3(round_up(i1 - i0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+                    dout_tile, score_2);
+                if (dq) {
+                    /* weight = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 log_decay_q_tile_28 = load_v3(log_decay_q_tile + i);
+                        const vec_v3 log_decay_q_low_tile_29 = load_v3(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(weight + j * 32 + i, load_v3(score_2 + j * 32 + i) * exp2_v3(((log_decay_q_tile_28
+                                - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_29 - log_decay_k_low[(j0 + j)])) *
+                                1.442695f));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    if (dq) {
+                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+                        const int64_t t_30 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_31 = (i0 + i + lane_v3) + t_30;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_31) &
+                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight + j * 32 + i),
+                                    splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dq) {
+                    /* sum[d][i] += sum over j of k_tile_2 * weight */
+                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(k_tile_2,
+                        32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
+                        dot12_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, weight, sum, sum_compensation);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_v3 in_region[4] = {0};
+                            if (finite_v3(k_tile_2 + j * 1, 32, 64, 1)) continue;
+                            const int64_t t_32 = n_k - n_q;
+                            const int t_33 = (chunk * 32) <= (j0 + j);
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_32)) &
+                                    (-(int64_t)t_33), mask_v3);
+                            }
+                            add_seen_v3(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
+                        }
+                    } else
+                        dot13_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, weight, sum, sum_compensation);
+                }
+                if (dlog_decay_q) {
+                    /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 log_decay_q_tile_34 = load_v3(log_decay_q_tile + i);
+                        const vec_v3 log_decay_q_low_tile_35 = load_v3(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 32 + i, load_v3(score_2 + j * 32 + i) * (load_v3(score + j * 32 + i) *
+                                exp2_v3(((log_decay_q_tile_34 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_35 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    if (dlog_decay_q) {
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
+                        const int64_t t_36 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_37 = (i0 + i + lane_v3) + t_36;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_37) &
+                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
+                                    splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_sum_in[vector] += load_v3(score + j * 32 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+            }
+            if (dq) {
+                /* query_sum_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_sum_2 + i, splat_v3(0.0f));
+                }
+                /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
+                   neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_sum_40 = load_v3(query_sum + i);
+                    const vec_v3 t_41 = sqrt_v3(query_sum_40);
+                    const vec_v3 t_42 = pick_v3(query_sum_40 == 0.0f, splat_v3(0.0f),
+                        (-((1.0f / t_41) * (0.5f / t_41))) / t_41);
+                    vec_v3 query_sum_2_in = (vec_v3){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_v3 sum_38 = load_v3(sum + d * 32 + i);
+                        const vec_v3 sum_new39 = load_v3(query + d * 32 + i) + sum_38;
+                        store_v3(sum + d * 32 + i, sum_new39);
+                        query_sum_2_in += sum_new39 * ((load_v3(q_tile + d * 32 + i) * t_42) * 0.125f);
+                    }
+                    store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
+                }
+                /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
+                   (q_tile * 2.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 query_sum_43 = load_v3(query_sum + i);
+                    const vec_v3 t_44 = pick_v3(query_sum_43 == 0.0f, splat_v3(0.0f),
+                        1.0f / sqrt_v3(query_sum_43)) * 0.125f;
+                    const vec_v3 query_sum_2_45 = load_v3(query_sum_2 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(q_tile + d * 32 + i, (load_v3(sum + d * 32 + i) * t_44) + (query_sum_2_45 *
+                            (load_v3(q_tile + d * 32 + i) * 2.0f)));
+                    }
+                }
+            }
+            if (dlog_decay_q) {
+                /* row_sum = row_sum + query_sum_3 */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(row_sum + i, load_v3(row_sum + i) + load_v3(query_sum_3 + i));
+                }
+            }
+            if (dq) {
+                /* dq = q_tile, transposed back */
+                transpose_v3(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+            }
+            if (dlog_decay_q) {
+                /* dlog_decay_q = row_sum */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+            }
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dq_dlog_decay_q_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dq_dlog_decay_q_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dq_dlog_decay_q_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dq_dlog_decay_q_queries_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
+        * call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const key_scale_2 = (float *)(void *)(work + 28800); /* [t_key: 32] */
+    float *const query = (float *)(void *)(work + 28928); /* [f: 64, j: 32] */
+    float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
+    float *const from_state = (float *)(void *)(work + 16512); /* [j: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
+        call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61824); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61952); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70144); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70400); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t t_key0 = (chunks - chunk - 1) * 32, t_key_end = min(((chunks - chunk - 1) * 32) + 32, n_k);
+            t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            }
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                /* query_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(query_sum + j, splat_v3(0.0f));
+                }
+                /* query_sum += k_tile * k_tile */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 query_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        query_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
+                            query_sum_in[vector] += k_tile_0 * k_tile_0;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
+                    }
+                }
+                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 query_sum_1 = load_v3(query_sum + j);
+                    const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
+                    }
+                }
+                /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+                   log_decay_k_low_tile)) * 1.442695f) */
+                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
+                    n_k - 1), 0)];
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile + j)) +
+                        (log_decay_chunk_low_4 - load_v3(log_decay_k_low_tile + j))) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v3(query + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_5);
+                    }
+                }
+                /* key_sum = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(key_sum + t_key, splat_v3(0.0f));
+                }
+                /* key_sum += k_tile_2 * k_tile_2 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                    vec_v3 key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        key_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                            const vec_v3 k_tile_2_6 = load_v3(k_tile_2 + d * 32 + t_key);
+                            key_sum_in[vector] += k_tile_2_6 * k_tile_2_6;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        store_v3(key_sum + t_key, load_v3(key_sum + t_key) + key_sum_in[vector]);
+                    }
+                }
+                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 key_sum_7 = load_v3(key_sum + t_key);
+                    const vec_v3 t_8 = pick_v3(key_sum_7 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_7));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(key_features + d * 32 + t_key, load_v3(k_tile_2 + d * 32 + t_key) * t_8);
+                    }
+                }
+                /* score[t_key][j] = sum over d of key_features * k_tile */
+                dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_features, k_tile, score);
+                /* key_scale = 1.0f; key_scale_2 = beta_tile */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(key_scale + t_key, splat_v3(1.0f));
+                    store_v3(key_scale_2 + t_key, load_v3(beta_tile + t_key));
+                }
+                /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
+                   1.442695f)) * key_scale_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 log_decay_k_tile_9 = load_v3(log_decay_k_tile + j);
+                    const vec_v3 log_decay_k_low_tile_10 = load_v3(log_decay_k_low_tile + j);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        store_v3(score + t_key * 32 + j, (load_v3(score + t_key * 32 + j) *
+                            exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
+                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale_2[t_key]);
+                    }
+                }
+                /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+                    log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
+                    t_key++) log_decay_chunk_at[t_key] = 0;
+                /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+                    log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
+                    t_key++) log_decay_chunk_low_at[t_key] = 0;
+                /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
+                   exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
+                const float log_decay_chunk_14 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 log_decay_chunk_at_11 = load_v3(log_decay_chunk_at + t_key);
+                    const vec_v3 log_decay_chunk_low_at_12 = load_v3(log_decay_chunk_low_at + t_key);
+                    const vec_v3 t_13 = pick_v3(__builtin_convertvector((((((t_key0 + t_key + lane_v3) > 0) & (t_key0 +
+                        t_key + lane_v3)) | (~((t_key0 + t_key + lane_v3) > 0) & (0 - (ints_v3){0}))) / 32) == 0,
+                        mask_v3), splat_v3(1.0f), exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) - log_decay_chunk_at_11)
+                        + (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_12)) * 1.442695f));
+                    const vec_v3 t_16 = exp2_v3(((log_decay_chunk_at_11 - log_decay_chunk_14) +
+                        (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
+                    const vec_v3 key_scale_2_17 = load_v3(key_scale_2 + t_key);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v3(key + f * 32 + t_key, ((load_v3(key_features + f * 32 + t_key) * t_13) * t_16) *
+                            key_scale_2_17);
+                    }
+                }
+                /* from_state[j][e] = sum over f of query * state */
+                dot1_v3(j1 - j0, query, state, from_state);
+                /* from_state = linear_part_1 - from_state */
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                            store_v3(from_state + j * 64 + e, load_v3(linear_part_1 + (j0 + j) * linear_part_1_row + e)
+                                - load_v3(from_state + j * 64 + e));
+                        }
+                    }
+                }
+                /* corrected[j][e] = key_scale[j] * (from_state[j][e] - sum over t_key > j of score *
+                   corrected[t_key][e]) */
+                dot16_v3(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale + (j1 - j0 - 1) * (1), -(1),
+                    from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_18 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
+                + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
+            const float t_19 = powf(2.7182818f, t_18);
+            const int t_20 = t_19 < 0.5f;
+            const float t_21 = t_20 ? t_19 : 1.0f;
+            const float t_22 = t_20 ? 0.0f : (-expm1f(t_18));
+            for (int64_t f = 0; f < 64; f += 8) {
+                store_v3(kept_share + f, splat_v3(t_21));
+                store_v3(lost_share + f, splat_v3(t_22));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        const vec_v3 state_23 = load_v3(state + f * 64 + e);
+                        store_v3(state + f * 64 + e, (state_23 * kept_share[f]) - (state_23 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over t_key of key * corrected */
+            dot6_v3(t_key1 - t_key0, key, corrected, state);
+            if (linear_part_2) {
+                /* linear_part_2 = corrected, transposed back */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                    for (int64_t e = 0; e < 64; e++)
+                        linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
+            }
+        }
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const query_sum = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 32, j: 32] */
+    float *const score_2 = (float *)(void *)(work + 4096); /* [i: 32, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 8192); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [j: 32] */
+    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 16640); /* [d: 64, i: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [j: 32] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+    transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+    /* query_sum = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(query_sum + j, splat_v3(0.0f));
+    }
+    /* query_sum += k_tile * k_tile */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+        vec_v3 query_sum_in[2];
+        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+            query_sum_in[vector] = (vec_v3){0};
+        }
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
+                query_sum_in[vector] += k_tile_0 * k_tile_0;
+            }
+        }
+        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+            store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
+        }
+    }
+    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        const vec_v3 query_sum_1 = load_v3(query_sum + j);
+        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(row_sum + j, splat_v3(0.0f));
+        store_v3(row_sum_compensation + j, splat_v3(0.0f));
+    }
+    for (int64_t m = 0; m < members; m++) {
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* the ranges of i that some query of the tile may see */
+        struct attn_range i_range[] = {
+            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+        };
+        const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+        /* the ranges that every query of the tile sees */
+        struct attn_range i_inside[] = {
+            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+        };
+        const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+        for (int64_t piece = 0; piece < i_ranges; piece++) {
+            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
+                const int64_t i1 = min(i0 + 32, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                    for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                /* key_sum = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(key_sum + i, splat_v3(0.0f));
+                }
+                /* key_sum += q_tile * q_tile */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        key_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 q_tile_3 = load_v3(q_tile + d * 32 + i);
+                            key_sum_in[vector] += q_tile_3 * q_tile_3;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(key_sum + i, load_v3(key_sum + i) + key_sum_in[vector]);
+                    }
+                }
+                /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 key_sum_4 = load_v3(key_sum + i);
+                    const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_5) * 0.125f);
+                    }
+                }
+                /* score[i][j] = sum over d of q_tile * k_tile */
+                dot0_v3(round_up(j1 - j0, 8), i1 - i0, q_tile, k_tile, score);
+                /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                    linear_part_0_tile, score_2);
+                /* score = score_2 * neg(score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                   log_decay_k_low_tile)) * 1.442695f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 log_decay_k_tile_6 = load_v3(log_decay_k_tile + j);
+                    const vec_v3 log_decay_k_low_tile_7 = load_v3(log_decay_k_low_tile + j);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_v3(score + i * 32 + j, load_v3(score_2 + i * 32 + j) * (-(load_v3(score + i * 32 + j) *
+                            exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_6) +
+                            ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_7)) *
+                            1.442695f))));
+                    }
+                }
+                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j), score,
+                       0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const ints_v3 t_8 = j0 + j + lane_v3;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            const int64_t t_9 = (i0 + i) + n_k - n_q;
+                            store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_8 <= t_9) & (((max((i0 + i)
+                                + n_k - n_q, 0) / 32) * 32) <= t_8), mask_v3), load_v3(score + i * 32 + j),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            row_sum_in[vector] += load_v3(score + i * 32 + j);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        add_v3(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v3(1));
+                    }
+                }
+            }
+        }
+    }
+    if (linear_part_8) {
+        /* linear_part_8 = row_sum */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            linear_part_8[(j0 + j)] = row_sum[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void gated_deltanet_linear_dv_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
+    if (beta_row == 1) {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+    } else {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+    }
+    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+    transpose_v3(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + j] = 0;
+    /* linear_part_2_tile = linear_part_2_tile * beta_tile */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        const vec_v3 beta_tile_0 = load_v3(beta_tile + j);
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(linear_part_2_tile + e * 32 + j, load_v3(linear_part_2_tile + e * 32 + j) * beta_tile_0);
+        }
+    }
+    if (dv) {
+        /* dv = linear_part_2_tile, transposed back */
+        transpose_v3(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_v3(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_v3(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_sum + j, splat_v3(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_sum_1 = load_v3(key_sum + j);
+            const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
+            }
+        }
+        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+           log_decay_k_low_tile)) * 1.442695f) */
+        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile + j)) + (log_decay_chunk_low_4 -
+                load_v3(log_decay_k_low_tile + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(key_features_2 + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
+        dot14_v3(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+            state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_v3(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
+        const float t_7 = powf(2.7182818f, t_6);
+        const int t_8 = t_7 < 0.5f;
+        const float t_9 = t_8 ? t_7 : 1.0f;
+        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(kept_share + f, splat_v3(t_9));
+            store_v3(lost_share + f, splat_v3(t_10));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_11 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_v3 carried_new14 = carried_11 * kept_share_13;
+                    store_v3(carried + f * 64 + e, carried_new14);
+                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
+                        kept_share_13);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
+                        splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_v3(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, t_key: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, t_key: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 32768); /* [e: 64, t_key: 32] */
+    float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 40960); /* [f: 64, t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 49152); /* [t_key: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 49280); /* [d: 64, t_key: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 57472); /* [d: 64, t_key: 32] */
+    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g *
+        call->linear_part_6_at.head : NULL;
+    const int64_t linear_part_6_row = call->linear_part_6_at.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 65664); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73856); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 73984); /* [t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 32768); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 74112); /* [e: 64, t_key: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 82304); /* [d: 64, j: 32] */
+    float *const v_tile = (float *)(void *)(part->work + 90496); /* [e: 64, t_key: 32] */
+    for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
+        t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        if (linear_part_3 || linear_part_5) {
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
+        }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        if (linear_part_5 || linear_part_6) {
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            }
+        }
+        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+        transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+            linear_part_2_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+        if (linear_part_3) {
+            /* v_tile = v, with zeros beyond the last row */
+            transpose_v3(v + t_key0 * v_row, v_row, t_key1 - t_key0, 64, v_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
+        }
+        if (linear_part_3 || linear_part_5) {
+            /* query_sum = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                store_v3(query_sum + t_key, splat_v3(0.0f));
+            }
+            /* query_sum += k_tile_2 * k_tile_2 */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                vec_v3 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    query_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        const vec_v3 k_tile_2_15 = load_v3(k_tile_2 + d * 32 + t_key);
+                        query_sum_in[vector] += k_tile_2_15 * k_tile_2_15;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 query_sum_16 = load_v3(query_sum + t_key);
+                const vec_v3 t_17 = pick_v3(query_sum_16 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_16));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(k_tile_2 + d * 32 + t_key, load_v3(k_tile_2 + d * 32 + t_key) * t_17);
+                }
+            }
+        }
+        if (linear_part_3) {
+            /* query = k_tile_2 * select(chunk == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
+               (log_decay_k_low_tile_2 - log_decay_c ... */
+            const int t_18 = chunk == 0;
+            const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 t_21 = t_18 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) -
+                    log_decay_chunk_19) + (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_20)) *
+                    1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(query + f * 32 + t_key, load_v3(k_tile_2 + f * 32 + t_key) * t_21);
+                }
+            }
+        }
+        /* query_features_2 = 0.0f - (linear_part_2_tile * beta_tile); sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            const vec_v3 beta_tile_22 = load_v3(beta_tile + t_key);
+            for (int64_t e = 0; e < 64; e++) {
+                store_v3(query_features_2 + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 + t_key) *
+                    beta_tile_22));
+                store_v3(sum + e * 32 + t_key, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 32 + t_key, splat_v3(0.0f));
+            }
+        }
+        if (linear_part_3) {
+            /* sum_from_state[e][t_key] = sum over f of state * query */
+            dot3_v3(round_up(t_key1 - t_key0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        }
+        if (linear_part_5 || linear_part_6) {
+            /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
+            dot8_v3(round_up(t_key1 - t_key0, 8), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
+        }
+        if (linear_part_5) {
+            /* query_sum_2 = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                store_v3(query_sum_2 + t_key, splat_v3(0.0f));
+            }
+        }
+        if (linear_part_5 || linear_part_6) {
+            /* query_sum_2 += sum_from_state_2 * (k_tile_2 * select(chunk == 0, 0.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay ... */
+            const int t_24 = chunk == 0;
+            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 t_27 = exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
+                    (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
+                const vec_v3 t_28 = t_24 ? splat_v3(0.0f) : t_27;
+                const vec_v3 t_29 = t_24 ? splat_v3(1.0f) : t_27;
+                vec_v3 query_sum_2_in = (vec_v3){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_v3 sum_from_state_2_23 = load_v3(sum_from_state_2 + f * 32 + t_key);
+                    query_sum_2_in += sum_from_state_2_23 * (load_v3(k_tile_2 + f * 32 + t_key) * t_28);
+                    store_v3(sum_from_state_2 + f * 32 + t_key, sum_from_state_2_23 * t_29);
+                }
+                store_v3(query_sum_2 + t_key, load_v3(query_sum_2 + t_key) + query_sum_2_in);
+            }
+        }
+        if (linear_part_6) {
+            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        store_v3(sum_2 + d * 32 + t_key, splat_v3(0.0f));
+                        store_v3(sum_2_compensation + d * 32 + t_key, splat_v3(0.0f));
+                    }
+                }
+            }
+        }
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            if (linear_part_3 || linear_part_6) {
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_sum_2 + j, splat_v3(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    vec_v3 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_2_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            const vec_v3 k_tile_3_30 = load_v3(k_tile_3 + d * 32 + j);
+                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 key_sum_2_31 = load_v3(key_sum_2 + j);
+                    const vec_v3 t_32 = pick_v3(key_sum_2_31 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_31));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile_3 + d * 32 + j, load_v3(k_tile_3 + d * 32 + j) * t_32);
+                    }
+                }
+            }
+            if (linear_part_3) {
+                /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
+                dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, k_tile_2, score);
+            }
+            if (linear_part_6) {
+                /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
+                dot15_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    linear_part_0_row, query_features_2, score_2);
+            }
+            if (linear_part_3 || linear_part_6) {
+                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f); score_2 = s ... */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 log_decay_k_tile_2_33 = load_v3(log_decay_k_tile_2 + t_key);
+                    const vec_v3 log_decay_k_low_tile_2_34 = load_v3(log_decay_k_low_tile_2 + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 t_35 = exp2_v3(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
+                            (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                        store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * t_35);
+                        store_v3(score_2 + j * 32 + t_key, load_v3(score_2 + j * 32 + t_key) * t_35);
+                    }
+                }
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_3) {
+                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const ints_v3 t_36 = t_key0 + t_key + lane_v3;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_36) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + t_key),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_3) {
+                /* sum[e][t_key] += sum over j of linear_part_0 * score */
+                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v3(linear_part_0 + j0 *
+                    linear_part_0_row, linear_part_0_row, j1 - j0, 64),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot10_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                        linear_part_0_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 in_region[4] = {0};
+                        if (finite_v3(linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1, 64,
+                            1)) continue;
+                        const int t_37 = (chunk * 32) <= (j0 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            in_region[t_key / 8] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v3)) &
+                                (-(int64_t)t_37), mask_v3);
+                        }
+                        add_seen_v3(64, sum, 32, linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1,
+                            score + j * 32, in_region, t_key1 - t_key0);
+                    }
+                } else
+                    dot11_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                        linear_part_0_row, score, sum, sum_compensation);
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_6) {
+                    /* score_2 = select((j < t_key) && ((chunk * 32) <= j), score_2, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const ints_v3 t_38 = t_key0 + t_key + lane_v3;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score_2 + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_38) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score_2 + j * 32 + t_key),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_6) {
+                /* sum_2[d][t_key] += sum over j of k_tile_3 * score_2 */
+                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v3(k_tile_3, 32, 64, j1 - j0),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 in_region[4] = {0};
+                        if (finite_v3(k_tile_3 + j * 1, 32, 64, 1)) continue;
+                        const int t_39 = (chunk * 32) <= (j0 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            in_region[t_key / 8] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v3)) &
+                                (-(int64_t)t_39), mask_v3);
+                        }
+                        add_seen_v3(64, sum_2, 32, k_tile_3 + j * 1, 32, score_2 + j * 32, in_region, t_key1 - t_key0);
+                    }
+                } else
+                    dot13_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+            }
+        }
+        if (linear_part_3) {
+            /* result = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                store_v3(result + t_key, splat_v3(0.0f));
+            }
+            /* v_tile = (v_tile - sum) - sum_from_state; result += linear_part_2_tile * v_tile */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                vec_v3 result_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    result_in[vector] = (vec_v3){0};
+                }
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        const vec_v3 v_tile_40 = load_v3(v_tile + e * 32 + t_key);
+                        const vec_v3 v_tile_new41 = (v_tile_40 - load_v3(sum + e * 32 + t_key)) - load_v3(sum_from_state
+                            + e * 32 + t_key);
+                        store_v3(v_tile + e * 32 + t_key, v_tile_new41);
+                        result_in[vector] += load_v3(linear_part_2_tile + e * 32 + t_key) * v_tile_new41;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    store_v3(result + t_key, load_v3(result + t_key) + result_in[vector]);
+                }
+            }
+        }
+        if (linear_part_6) {
+            /* sum_2 = sum_from_state_2 + sum_2 */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        store_v3(sum_2 + d * 32 + t_key, load_v3(sum_from_state_2 + d * 32 + t_key) + load_v3(sum_2 + d
+                            * 32 + t_key));
+                    }
+                }
+            }
+        }
+        if (linear_part_3) {
+            /* linear_part_3 = result */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_3[(t_key0 + t_key)] = result[t_key];
+        }
+        if (linear_part_5) {
+            /* linear_part_5 = query_sum_2 */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_5[(t_key0 + t_key)] = query_sum_2[t_key];
+        }
+        if (linear_part_6) {
+            /* linear_part_6 = sum_2, transposed back */
+            transpose_v3(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row, linear_part_6_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v3 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v3(const struct call *call,
+    int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void gated_deltanet_linear_linear_part_4_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, t_key0 = (tiles - 1 - task % tiles) * 32,
+        t_key1 = min(t_key0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 32, t_key: 32] */
+    float *const score_2 = (float *)(void *)(work + 4096); /* [j: 32, t_key: 32] */
+    float *const row_sum = (float *)(void *)(work + 8192); /* [t_key: 32] */
+    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 128); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 16640); /* [e: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [t_key: 32] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+    if (beta_row == 1) {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+    } else {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+    }
+    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+    transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64, linear_part_2_tile,
+        32);
+    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+        log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+        log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+        store_v3(query_sum + t_key, splat_v3(0.0f));
+    }
+    /* query_sum += k_tile * k_tile */
+    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+        vec_v3 query_sum_in[2];
+        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+            query_sum_in[vector] = (vec_v3){0};
+        }
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
+                query_sum_in[vector] += k_tile_0 * k_tile_0;
+            }
+        }
+        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+            store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
+        }
+    }
+    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+        const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
+        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
+        }
+    }
+    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+        const vec_v3 beta_tile_3 = load_v3(beta_tile + t_key);
+        for (int64_t e = 0; e < 64; e++) {
+            store_v3(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 + t_key) *
+                beta_tile_3));
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+        store_v3(row_sum + t_key, splat_v3(0.0f));
+        store_v3(row_sum_compensation + t_key, splat_v3(0.0f));
+    }
+    /* the ranges of j that some query of the tile may see */
+    struct attn_range j_range[] = {
+        {t_key0 - floor_mod(t_key0, 32), (0 <= (t_key1 - 1)) ? (t_key1 - 1) : 0},
+        {0, (t_key0 < 0) ? (t_key1 - 1) : 0},
+    };
+    const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
+    /* the ranges that every query of the tile sees */
+    struct attn_range j_inside[] = {
+        {t_key1 - floor_mod(t_key1 - 1, 32) - 1, (0 <= t_key0) ? t_key0 : 0},
+        {0, ((t_key1 - 1) < 0) ? t_key0 : 0},
+    };
+    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_sum + j, splat_v3(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                vec_v3 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_sum_5 = load_v3(key_sum + j);
+                const vec_v3 t_6 = pick_v3(key_sum_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(k_tile_2 + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_6);
+                }
+            }
+            /* score[j][t_key] = sum over d of k_tile_2 * k_tile */
+            dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_2, k_tile, score);
+            /* score_2[j][t_key] = sum over e of linear_part_0 * linear_part_2_tile */
+            dot15_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+                linear_part_2_tile, score_2);
+            /* score = score_2 * (score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
+               log_decay_k_low)) * 1.442695f)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 log_decay_k_tile_7 = load_v3(log_decay_k_tile + t_key);
+                const vec_v3 log_decay_k_low_tile_8 = load_v3(log_decay_k_low_tile + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 32 + t_key, load_v3(score_2 + j * 32 + t_key) * (load_v3(score + j * 32 +
+                        t_key) * exp2_v3(((log_decay_k_tile_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_8 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                }
+            }
+            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
+                /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const ints_v3 t_9 = t_key0 + t_key + lane_v3;
+                    const ints_v3 t_10 = ((((t_9 > 0) & t_9) | (~(t_9 > 0) & (0 - (ints_v3){0}))) / 32) * 32;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_9) & (t_10 <= (j0
+                            + j)), mask_v3), load_v3(score + j * 32 + t_key), splat_v3(0.0f)));
+                    }
+                }
+            }
+            /* row_sum += score */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    row_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        row_sum_in[vector] += load_v3(score + j * 32 + t_key);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    add_v3(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_v3(1));
+                }
+            }
+        }
+    }
+    if (linear_part_4) {
+        /* linear_part_4 = row_sum */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+            linear_part_4[(t_key0 + t_key)] = row_sum[t_key];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void gated_deltanet_linear_dk_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void gated_deltanet_linear_dk_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
+        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            store_v3(key_sum + t_key, splat_v3(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                key_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                store_v3(key_sum + t_key, load_v3(key_sum + t_key) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            const vec_v3 key_sum_1 = load_v3(key_sum + t_key);
+            const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
+            }
+        }
+        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
+            t_key++) log_decay_chunk_at[t_key] = 0;
+        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
+            t_key++) log_decay_chunk_low_at[t_key] = 0;
+        /* key_features = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
+           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_lo ... */
+        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            const vec_v3 log_decay_chunk_at_3 = load_v3(log_decay_chunk_at + t_key);
+            const vec_v3 log_decay_chunk_low_at_4 = load_v3(log_decay_chunk_low_at + t_key);
+            const vec_v3 t_5 = pick_v3(__builtin_convertvector((((((t_key0 + t_key + lane_v3) > 0) & (t_key0 + t_key +
+                lane_v3)) | (~((t_key0 + t_key + lane_v3) > 0) & (0 - (ints_v3){0}))) / 32) == 0, mask_v3),
+                splat_v3(1.0f), exp2_v3(((load_v3(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
+                (load_v3(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
+            const vec_v3 t_8 = exp2_v3(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                log_decay_chunk_low_7)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(key_features + f * 32 + t_key, (load_v3(k_tile + f * 32 + t_key) * t_5) * t_8);
+            }
+        }
+        /* key_features_2 = 0.0f - (linear_part_2 * beta) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(key_features_2 + t_key * 64 + e, 0.0f - (load_v3(linear_part_2 + (t_key0 + t_key) *
+                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                }
+            }
+        }
+        /* state[f][e] += sum over t_key of key_features * key_features_2 */
+        dot6_v3(t_key1 - t_key0, key_features, key_features_2, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void gated_deltanet_linear_dk_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(kept_share + f, splat_v3(t_12));
+            store_v3(lost_share + f, splat_v3(t_13));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_14 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_v3 carried_new17 = carried_14 * kept_share_16;
+                    store_v3(carried + f * 64 + e, carried_new17);
+                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
+                        kept_share_16);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
+                        splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v3 APART void gated_deltanet_linear_dk_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g
+        * call->linear_part_7_at.head : NULL;
+    const int64_t linear_part_7_row = call->linear_part_7_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g
+        * call->linear_part_6_at.head : NULL;
+    const int64_t linear_part_6_row = call->linear_part_6_at.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 128); /* [t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 384); /* [f: 64, j: 32] */
+    float *const score = (float *)(void *)(part->work + 8576); /* [t_key: 32, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 12672); /* [d: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [d: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 29056); /* [d: 64, j: 32] */
+    float *const linear_part_6_tile = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 45440); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 53632); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 53760); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 53888); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 8576); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 62080); /* [e: 64, t_key: 32] */
+    float *const linear_part_7_tile = (float *)(void *)(part->work + 70272); /* [d: 64, j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
+        transpose_v3(linear_part_6 + j0 * linear_part_6_row, linear_part_6_row, j1 - j0, 64, linear_part_6_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) linear_part_6_tile[d * 32 + j] = 0;
+        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+        transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
+        transpose_v3(linear_part_7 + j0 * linear_part_7_row, linear_part_7_row, j1 - j0, 64, linear_part_7_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) linear_part_7_tile[d * 32 + j] = 0;
+        /* query_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(query_sum + j, splat_v3(0.0f));
+        }
+        /* query_sum += k_tile_2 * k_tile_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                query_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 32 + j);
+                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
+            }
+        }
+        /* query_sum_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(query_sum_2 + j, splat_v3(0.0f));
+        }
+        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+        dot8_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        /* sum_from_state = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+           log_decay_k_low_tile_2)) ... */
+        const float log_decay_chunk_19 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_21 = exp2_v3(((log_decay_chunk_19 - load_v3(log_decay_k_tile_2 + j)) +
+                (log_decay_chunk_low_20 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(sum_from_state + f * 32 + j, load_v3(sum_from_state + f * 32 + j) * t_21);
+            }
+        }
+        /* query_sum_2 += linear_part_6_tile * (k_tile_2 * select(query_sum == 0.0f, 0.0f,
+           neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(quer ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 query_sum_22 = load_v3(query_sum + j);
+            const vec_v3 t_23 = sqrt_v3(query_sum_22);
+            const vec_v3 t_24 = pick_v3(query_sum_22 == 0.0f, splat_v3(0.0f),
+                (-((1.0f / t_23) * (0.5f / t_23))) / t_23);
+            vec_v3 query_sum_2_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                query_sum_2_in += load_v3(linear_part_6_tile + d * 32 + j) * (load_v3(k_tile_2 + d * 32 + j) * t_24);
+                store_v3(sum + d * 32 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + d * 32 + j, splat_v3(0.0f));
+            }
+            store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in);
+        }
+        /* the ranges of t_key that some query of the tile may see */
+        struct attn_range t_key_range[] = {
+            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+            {j0 + 1, 0},
+        };
+        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+        /* the ranges that every query of the tile sees */
+        struct attn_range t_key_inside[] = {
+            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+            {j1, 0},
+        };
+        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                if (beta_row == 1) {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                } else {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                }
+                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                    linear_part_2_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(key_sum_2 + t_key, splat_v3(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                    vec_v3 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        key_sum_2_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                            const vec_v3 k_tile_3_25 = load_v3(k_tile_3 + d * 32 + t_key);
+                            key_sum_2_in[vector] += k_tile_3_25 * k_tile_3_25;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        store_v3(key_sum_2 + t_key, load_v3(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 key_sum_2_26 = load_v3(key_sum_2 + t_key);
+                    const vec_v3 t_27 = pick_v3(key_sum_2_26 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_26));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile_3 + d * 32 + t_key, load_v3(k_tile_3 + d * 32 + t_key) * t_27);
+                    }
+                }
+                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 beta_tile_28 = load_v3(beta_tile + t_key);
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 +
+                            t_key) * beta_tile_28));
+                    }
+                }
+                /* score[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score);
+                /* score = score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 log_decay_k_tile_2_29 = load_v3(log_decay_k_tile_2 + j);
+                    const vec_v3 log_decay_k_low_tile_2_30 = load_v3(log_decay_k_low_tile_2 + j);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        store_v3(score + t_key * 32 + j, load_v3(score + t_key * 32 + j) * exp2_v3(((log_decay_k[(t_key0
+                            + t_key)] - log_decay_k_tile_2_29) + (log_decay_k_low[(t_key0 + t_key)] -
+                            log_decay_k_low_tile_2_30)) * 1.442695f));
+                    }
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const ints_v3 t_31 = j0 + j + lane_v3;
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_v3(score + t_key * 32 + j, pick_v3(__builtin_convertvector((t_31 < (t_key0 + t_key)) &
+                                (((max(t_key0 + t_key, 0) / 32) * 32) <= t_31), mask_v3),
+                                load_v3(score + t_key * 32 + j), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* sum[d][j] += sum over t_key of k_tile_3 * score */
+                if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0, t_key1)) && !finite_v3(k_tile_3,
+                    32, 64, t_key1 - t_key0), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        mask_v3 in_region[4] = {0};
+                        if (finite_v3(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
+                        const int64_t t_33 = (max(t_key0 + t_key, 0) / 32) * 32;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_32 = j0 + j + lane_v3;
+                            in_region[j / 8] = __builtin_convertvector((t_32 < (t_key0 + t_key)) & (t_33 <= t_32),
+                                mask_v3);
+                        }
+                        add_seen_v3(64, sum, 32, k_tile_3 + t_key * 1, 32, score + t_key * 32, in_region, j1 - j0);
+                    }
+                } else
+                    dot13_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
+            }
+        }
+        /* query_sum_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(query_sum_3 + j, splat_v3(0.0f));
+        }
+        /* linear_part_7_tile = (linear_part_7_tile + sum_from_state) + sum;
+           query_sum_3 += linear_part_7_tile * (k_tile_2 * select(query_s ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 query_sum_36 = load_v3(query_sum + j);
+            const vec_v3 t_37 = sqrt_v3(query_sum_36);
+            const vec_v3 t_38 = pick_v3(query_sum_36 == 0.0f, splat_v3(0.0f),
+                (-((1.0f / t_37) * (0.5f / t_37))) / t_37);
+            vec_v3 query_sum_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 linear_part_7_tile_34 = load_v3(linear_part_7_tile + d * 32 + j);
+                const vec_v3 linear_part_7_tile_new35 = (linear_part_7_tile_34 + load_v3(sum_from_state + d * 32 + j)) +
+                    load_v3(sum + d * 32 + j);
+                store_v3(linear_part_7_tile + d * 32 + j, linear_part_7_tile_new35);
+                query_sum_3_in += linear_part_7_tile_new35 * (load_v3(k_tile_2 + d * 32 + j) * t_38);
+            }
+            store_v3(query_sum_3 + j, load_v3(query_sum_3 + j) + query_sum_3_in);
+        }
+        /* k_tile_2 = (((linear_part_6_tile * select(query_sum == 0.0f, 0.0f,
+           1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 query_sum_39 = load_v3(query_sum + j);
+            const vec_v3 t_40 = pick_v3(query_sum_39 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_39));
+            const vec_v3 query_sum_2_41 = load_v3(query_sum_2 + j);
+            const vec_v3 query_sum_3_43 = load_v3(query_sum_3 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 t_42 = load_v3(k_tile_2 + d * 32 + j) * 2.0f;
+                store_v3(k_tile_2 + d * 32 + j, (((load_v3(linear_part_6_tile + d * 32 + j) * t_40) + (query_sum_2_41 *
+                    t_42)) + (load_v3(linear_part_7_tile + d * 32 + j) * t_40)) + (query_sum_3_43 * t_42));
+            }
+        }
+        if (dk) {
+            /* dk = k_tile_2, transposed back */
+            transpose_v3(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v3 static void gated_deltanet_linear_dk_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dk_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dk_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dk_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dk_queries_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void gated_deltanet_linear_dbeta_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    float *const dbeta = call->dbeta ? call->dbeta + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+        linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
+    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f) */
+    const int t_0 = m == 0;
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(linear_part_3_tile + j, t_0 ? load_v3(linear_part_3_tile + j) : splat_v3(0.0f));
+    }
+    if (dbeta) {
+        /* dbeta = linear_part_3_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dbeta[(j0 + j)] = linear_part_3_tile[j];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_begin_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_keys_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const key_features_3 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
+        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            store_v3(key_sum + t_key, splat_v3(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                key_sum_in[vector] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                store_v3(key_sum + t_key, load_v3(key_sum + t_key) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            const vec_v3 key_sum_1 = load_v3(key_sum + t_key);
+            const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
+            }
+        }
+        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
+            t_key++) log_decay_chunk_at[t_key] = 0;
+        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
+            t_key++) log_decay_chunk_low_at[t_key] = 0;
+        /* key_features_2 = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
+           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_ ... */
+        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+            const vec_v3 log_decay_chunk_at_3 = load_v3(log_decay_chunk_at + t_key);
+            const vec_v3 log_decay_chunk_low_at_4 = load_v3(log_decay_chunk_low_at + t_key);
+            const vec_v3 t_5 = pick_v3(__builtin_convertvector((((((t_key0 + t_key + lane_v3) > 0) & (t_key0 + t_key +
+                lane_v3)) | (~((t_key0 + t_key + lane_v3) > 0) & (0 - (ints_v3){0}))) / 32) == 0, mask_v3),
+                splat_v3(1.0f), exp2_v3(((load_v3(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
+                (load_v3(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
+            const vec_v3 t_8 = exp2_v3(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                log_decay_chunk_low_7)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_v3(key_features_2 + f * 32 + t_key, (load_v3(k_tile + f * 32 + t_key) * t_5) * t_8);
+            }
+        }
+        /* key_features_3 = 0.0f - (linear_part_2 * beta) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(key_features_3 + t_key * 64 + e, 0.0f - (load_v3(linear_part_2 + (t_key0 + t_key) *
+                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                }
+            }
+        }
+        /* state[f][e] += sum over t_key of key_features_2 * key_features_3 */
+        dot6_v3(t_key1 - t_key0, key_features_2, key_features_3, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_fold_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(kept_share + f, splat_v3(t_12));
+            store_v3(lost_share + f, splat_v3(t_13));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_14 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_v3 carried_new17 = carried_14 * kept_share_16;
+                    store_v3(carried + f * 64 + e, carried_new17);
+                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
+                        kept_share_16);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
+                        splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [t_key: 32, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [t_key: 32, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 8320); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 8448); /* [j: 32] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
+        * call->dlog_decay_k_at.head : NULL;
+    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
+    float *const k_tile_2 = (float *)(void *)(part->work + 8576); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 16768); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 24960); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 25088); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 25216); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 4096); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 33408); /* [e: 64, t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(part->work + 41600); /* [j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(part->work + 41728); /* [j: 32] */
+    float *const linear_part_9_tile = (float *)(void *)(part->work + 41856); /* [j: 32] */
+    float *const linear_part_8_tile = (float *)(void *)(part->work + 41984); /* [j: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+            (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+            transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
+            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                linear_part_4_tile[j] = j < j1 - j0 ? linear_part_4[(j0 + j)] : 0;
+            /* linear_part_9_tile = linear_part_9, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                linear_part_9_tile[j] = j < j1 - j0 ? linear_part_9[(j0 + j)] : 0;
+            /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
+            /* query_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(query_sum + j, splat_v3(0.0f));
+            }
+            /* query_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                vec_v3 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    query_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 32 + j);
+                        query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 query_sum_19 = load_v3(query_sum + j);
+                const vec_v3 t_20 = pick_v3(query_sum_19 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_19));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(k_tile_2 + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_20);
+                }
+            }
+            /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+            dot8_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+            /* query_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(query_sum_2 + j, splat_v3(0.0f));
+            }
+            /* query_sum_2 += sum_from_state * neg(k_tile_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+               (log_decay_chunk_low - log_decay_k ... */
+            const float log_decay_chunk_21 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 t_23 = exp2_v3(((log_decay_chunk_21 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_22 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                vec_v3 query_sum_2_in = (vec_v3){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    query_sum_2_in += load_v3(sum_from_state + f * 32 + j) * (-(load_v3(k_tile_2 + f * 32 + j) * t_23));
+                }
+                store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(row_sum + j, splat_v3(0.0f));
+                store_v3(row_sum_compensation + j, splat_v3(0.0f));
+            }
+            /* the ranges of t_key that some query of the tile may see */
+            struct attn_range t_key_range[] = {
+                {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+                {j0 + 1, 0},
+            };
+            const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+            /* the ranges that every query of the tile sees */
+            struct attn_range t_key_inside[] = {
+                {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+                {j1, 0},
+            };
+            const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+            for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+                for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                    t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* k_tile_3 = k, with zeros beyond the last row */
+                    transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                        for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                    if (beta_row == 1) {
+                        /* beta_tile = beta, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    } else {
+                        /* beta_tile = beta, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    }
+                    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                    transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                        linear_part_2_tile, 32);
+                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                    /* key_sum_2 = 0.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        store_v3(key_sum_2 + t_key, splat_v3(0.0f));
+                    }
+                    /* key_sum_2 += k_tile_3 * k_tile_3 */
+                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                        vec_v3 key_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                            key_sum_2_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                const vec_v3 k_tile_3_24 = load_v3(k_tile_3 + d * 32 + t_key);
+                                key_sum_2_in[vector] += k_tile_3_24 * k_tile_3_24;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                            store_v3(key_sum_2 + t_key, load_v3(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                        }
+                    }
+                    /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const vec_v3 key_sum_2_25 = load_v3(key_sum_2 + t_key);
+                        const vec_v3 t_26 = pick_v3(key_sum_2_25 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_25));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(k_tile_3 + d * 32 + t_key, load_v3(k_tile_3 + d * 32 + t_key) * t_26);
+                        }
+                    }
+                    /* score[t_key][j] = sum over d of k_tile_3 * k_tile_2 */
+                    dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, k_tile_2, score);
+                    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const vec_v3 beta_tile_27 = load_v3(beta_tile + t_key);
+                        for (int64_t e = 0; e < 64; e++) {
+                            store_v3(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 +
+                                t_key) * beta_tile_27));
+                        }
+                    }
+                    /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                    dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                    /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                       log_decay_k_low_tile_2)) * 1.442695f)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 log_decay_k_tile_2_28 = load_v3(log_decay_k_tile_2 + j);
+                        const vec_v3 log_decay_k_low_tile_2_29 = load_v3(log_decay_k_low_tile_2 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_v3(score + t_key * 32 + j, load_v3(score_2 + t_key * 32 + j) * (-(load_v3(score +
+                                t_key * 32 + j) * exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_28) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_29)) * 1.442695f))));
+                        }
+                    }
+                    if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                        t_key1)) { /* the tile is partly outside the mask */
+                        /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_30 = j0 + j + lane_v3;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_v3(score + t_key * 32 + j, pick_v3(__builtin_convertvector((t_30 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_30), mask_v3),
+                                    load_v3(score + t_key * 32 + j), splat_v3(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                        vec_v3 row_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            row_sum_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                row_sum_in[vector] += load_v3(score + t_key * 32 + j);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            add_v3(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v3(1));
+                        }
+                    }
+                }
+            }
+            /* linear_part_5_tile = ((((select(m == 0, linear_part_8_tile, 0.0f) + select(m == 0, linear_part_9_tile,
+               0.0f)) + select(m == 0, q ... */
+            const int t_31 = m == 0;
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(linear_part_5_tile + j, (((((t_31 ? load_v3(linear_part_8_tile + j) : splat_v3(0.0f)) + (t_31 ?
+                    load_v3(linear_part_9_tile + j) : splat_v3(0.0f))) + (t_31 ? load_v3(query_sum_2 + j) :
+                    splat_v3(0.0f))) + (t_31 ? load_v3(linear_part_4_tile + j) : splat_v3(0.0f))) + (t_31 ?
+                    load_v3(row_sum + j) : splat_v3(0.0f))) + (t_31 ? load_v3(linear_part_5_tile + j) :
+                    splat_v3(0.0f)));
+            }
+            if (dlog_decay_k) {
+                /* dlog_decay_k = linear_part_5_tile */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = linear_part_5_tile[j];
+            }
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+TARGET_v3 static void gated_deltanet_linear_dlog_decay_k_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dlog_decay_k_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dlog_decay_k_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dlog_decay_k_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dlog_decay_k_queries_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+TARGET_v3 static void gated_deltanet_linear_terms_dgate_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const int64_t gate_row = call->gate_at.row;
+    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
+        call->dlog_decay_at.head;
+    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
+    if (gate_row == 1) {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    } else {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+    }
+    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(gate_tile + j, load_v3(dlog_decay_tile + j) * pick_v3(load_v3(gate_tile + j) < (-1e+04f),
+            splat_v3(0.0f), splat_v3(1.0f)));
+    }
+    if (dgate) {
+        /* dgate = gate_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dgate[(j0 + j)] = gate_tile[j];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 TARGET_v3 static void gated_deltanet_terms_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1661,6 +9424,14 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
+/* *sum = *sum * factor + x for each lane, with compensated summation (Kahan): *compensation is the rounding error,
+   which the next call adds. */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
@@ -1702,7 +9473,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
    row, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -1719,6 +9490,10 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
             store_any(to, update == 0 ? sum[r][v]
                 : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
@@ -1729,15 +9504,15 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
    registers and then added to c. Rounding errors grow with the number of terms, so the parts make them smaller. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     const int64_t first = update == 0 && steps > 2 * span ? span : steps;
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
+        factor, compensation);
     if (update == 0)
         for (int64_t t = first; t < steps; t += span)
             block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL);
+                c_row, 1, NULL, NULL);
 }
 
 /* parts_any for any number of rows; `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if that is known at
@@ -1745,25 +9520,26 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f);
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
         switch (tail >= 0 ? tail : rows - r) {
         case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
@@ -1771,7 +9547,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
 /* The product of block_any for any number of rows and vectors, one vector of lanes at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor)
+    const float *factor, float *compensation)
 {
     const int64_t most = update == 0 && steps > 2 * span ? span : steps;
     for (int64_t t = 0; t < steps; t += most) {
@@ -1780,20 +9556,21 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
         const int now = t > 0 ? 1 : update;
         for (int64_t x = 0; x < lanes; x += 4) {
             const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
             for (int64_t r = 0; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f); break;
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
         case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
         case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
+            c_row, now, f, left ? left + r * c_row : NULL); break;
                 }
         }
     }
@@ -1812,14 +9589,14 @@ INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     const int64_t x = lanes_in_blocks_any(vectors, lanes);
     blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
+        factor, compensation);
     if (x < lanes)
         narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL);
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* Equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. Equations before t have been solved. */
@@ -1863,11 +9640,40 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
         solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
+/* dot_any for an a in memory, not in a cache. Rows of a are prefetched 64 rows early. `width` elements of each row of
+   `next`, the operand of a later product, are prefetched as well. */
+INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_any(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
 /* dot_any with 0 in place of infinity and NaN in a. It computes one row at a time, from a copy of the row. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor)
+    const int update, const float *factor, float *compensation)
 {
     float row[32];
     (void)tail;
@@ -1876,7 +9682,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
             row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
         }
         dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
@@ -1884,12 +9690,12 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot2_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
@@ -1899,22 +9705,75 @@ APART void dot2_any(int64_t rows, const float *w, const float *rate, const float
 APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot7_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot8_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot9_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot12_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot13_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot14_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot15_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot16_any(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate, int64_t rate_step,
+    const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    solve_any(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
@@ -1953,15 +9812,15 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
@@ -1970,9 +9829,9 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
     float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -1990,6 +9849,12 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (beta_row == 1) {
             /* beta_tile = beta, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -1999,12 +9864,6 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
                 beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
         }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
             /* k_tile = k, with zeros beyond the last row */
@@ -2087,30 +9946,30 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             }
             /* score[j][t_key] = sum over d of key_features * k_tile */
             dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, k_tile, score);
+            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * ... */
+            const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_12 = exp2_any(((log_decay_chunk_10 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_11 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_12);
+                }
+            }
             /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any log_decay_k_tile_10 = load_any(log_decay_k_tile + t_key);
-                const vec_any log_decay_k_low_tile_11 = load_any(log_decay_k_low_tile + t_key);
+                const vec_any log_decay_k_tile_13 = load_any(log_decay_k_tile + t_key);
+                const vec_any log_decay_k_low_tile_14 = load_any(log_decay_k_low_tile + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * exp2_any(((log_decay_k_tile_10
-                        - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * exp2_any(((log_decay_k_tile_13
+                        - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_scale + j, load_any(beta_tile + j));
-            }
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_14 = exp2_any(((log_decay_chunk_12 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_13 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_14);
-                }
             }
             /* from_state[t_key][e] = sum over f of query * state */
             dot1_any(t_key1 - t_key0, query, state, from_state);
@@ -2257,6 +10116,3741 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
+    float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 16512); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45184); /* [j: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
+        call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const k_tile = (float *)(void *)(work + 53376); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+            }
+            for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+                /* query_sum = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(query_sum + t_key, splat_any(0.0f));
+                }
+                /* query_sum += k_tile * k_tile */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                    vec_any query_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        query_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                            const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
+                            query_sum_in[vector] += k_tile_0 * k_tile_0;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
+                    }
+                }
+                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any query_sum_1 = load_any(query_sum + t_key);
+                    const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
+                    }
+                }
+                /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
+                   (log_decay_k_low_tile - log_decay_c ... */
+                const int t_3 = (j0 / 32) == 0;
+                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any t_6 = t_3 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile + t_key) -
+                        log_decay_chunk_4) + (load_any(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) *
+                        1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_any(query + f * 32 + t_key, load_any(k_tile + f * 32 + t_key) * t_6);
+                    }
+                }
+                /* key_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_sum + j, splat_any(0.0f));
+                }
+                /* key_sum += k_tile_2 * k_tile_2 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            const vec_any k_tile_2_7 = load_any(k_tile_2 + d * 32 + j);
+                            key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+                    }
+                }
+                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_sum_8 = load_any(key_sum + j);
+                    const vec_any t_9 = pick_any(key_sum_8 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_8));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_9);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key_features * k_tile */
+                dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, k_tile, score);
+                /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    0)];
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_12 = exp2_any(((log_decay_chunk_10 - load_any(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_11 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_any(key + f * 32 + j, load_any(key_features + f * 32 + j) * t_12);
+                    }
+                }
+                /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
+                   1.442695f) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any log_decay_k_tile_13 = load_any(log_decay_k_tile + t_key);
+                    const vec_any log_decay_k_low_tile_14 = load_any(log_decay_k_low_tile + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) *
+                            exp2_any(((log_decay_k_tile_13 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 -
+                            log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    }
+                }
+                /* key_scale = beta_tile */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_scale + j, load_any(beta_tile + j));
+                }
+                /* from_state[t_key][e] = sum over f of query * state */
+                dot1_any(t_key1 - t_key0, query, state, from_state);
+                /* from_state = v - from_state */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                            store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
+                                load_any(from_state + t_key * 64 + e));
+                        }
+                    }
+                }
+                /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                   corrected[j][e]) */
+                dot2_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_15 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_16 = powf(2.7182818f, t_15);
+            const int t_17 = t_16 < 0.5f;
+            const float t_18 = t_17 ? t_16 : 1.0f;
+            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
+            for (int64_t f = 0; f < 64; f += 4) {
+                store_any(kept_share + f, splat_any(t_18));
+                store_any(lost_share + f, splat_any(t_19));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        const vec_any state_20 = load_any(state + f * 64 + e);
+                        store_any(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key * corrected */
+            dot6_any(j1 - j0, key, corrected, state);
+            if (linear_part_0) {
+                /* linear_part_0 = corrected, transposed back */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e++)
+                        linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no queries yet. */
+APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_any(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the queries of a chunk, from zero, into its slot. */
+APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_any(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [i: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - (n_k - n_q)),
+            i_end = min(n_q, ((chunks - chunk) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
+            /* key_sum = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(key_sum + i, splat_any(0.0f));
+            }
+            /* key_sum += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any key_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    key_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any q_tile_0 = load_any(q_tile + d * 32 + i);
+                        key_sum_in[vector] += q_tile_0 * q_tile_0;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(key_sum + i, load_any(key_sum + i) + key_sum_in[vector]);
+                }
+            }
+            /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any key_sum_1 = load_any(key_sum + i);
+                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_2) * 0.125f);
+                }
+            }
+            /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) + n_k -
+                n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_at[i] = 0;
+            /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
+                + n_k - n_q, 0) / 32) * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_low_at[i] = 0;
+            /* key_features_2 = (q_tile * select((max(i + (n_k - n_q), 0) / 32) == 0, 1.0f,
+               exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
+            const int64_t t_3 = n_k - n_q;
+            const float log_decay_chunk_7 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+                0)];
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any log_decay_chunk_at_4 = load_any(log_decay_chunk_at + i);
+                const vec_any log_decay_chunk_low_at_5 = load_any(log_decay_chunk_low_at + i);
+                const vec_any t_6 = pick_any(__builtin_convertvector(((((((i0 + i + lane_any) + t_3) > 0) & ((i0 + i +
+                    lane_any) + t_3)) | (~(((i0 + i + lane_any) + t_3) > 0) & (0 - (ints_any){0}))) / 32) == 0,
+                    mask_any), splat_any(1.0f), exp2_any(((load_any(log_decay_q_tile + i) - log_decay_chunk_at_4) +
+                    (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_at_5)) * 1.442695f));
+                const vec_any t_9 = exp2_any(((log_decay_chunk_at_4 - log_decay_chunk_7) + (log_decay_chunk_low_at_5 -
+                    log_decay_chunk_low_8)) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(key_features_2 + f * 32 + i, (load_any(q_tile + f * 32 + i) * t_6) * t_9);
+                }
+            }
+            /* state[f][e] += sum over i of key_features_2 * dout */
+            dot7_any(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
+                state + (chunk - chunk0) * 4096);
+        }
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_any(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_10 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_11 = powf(2.7182818f, t_10);
+        const int t_12 = t_11 < 0.5f;
+        const float t_13 = t_12 ? t_11 : 1.0f;
+        const float t_14 = t_12 ? 0.0f : (-expm1f(t_10));
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(kept_share + f, splat_any(t_13));
+            store_any(lost_share + f, splat_any(t_14));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_15 = load_any(carried + f * 64 + e);
+                    const vec_any before_new16 = carried_15;
+                    const float kept_share_17 = kept_share[f];
+                    const vec_any carried_new18 = carried_15 * kept_share_17;
+                    store_any(carried + f * 64 + e, carried_new18);
+                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
+                        kept_share_17);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new18 * lost_share[f]),
+                        splat_any(1));
+                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new16);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
+APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_any(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 24576); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 16384); /* [f: 64, j: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 40960); /* [d: 64, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
+        call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g *
+        call->linear_part_7_at.head : NULL;
+    const int64_t linear_part_7_row = call->linear_part_7_at.row;
+    float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 57344); /* [e: 64, j: 32] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 65536); /* [d: 64, i: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 73728); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 73856); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73984); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 74112); /* [j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (linear_part_1 || linear_part_9) {
+            /* k_tile = k, with zeros beyond the last row */
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        }
+        if (linear_part_7 || linear_part_9) {
+            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+            transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (linear_part_1 || linear_part_9) {
+            /* query_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(query_sum + j, splat_any(0.0f));
+            }
+            /* query_sum += k_tile * k_tile */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                vec_any query_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    query_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        const vec_any k_tile_19 = load_any(k_tile + d * 32 + j);
+                        query_sum_in[vector] += k_tile_19 * k_tile_19;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(sum + e * 32 + j, splat_any(0.0f));
+                        store_any(sum_compensation + e * 32 + j, splat_any(0.0f));
+                    }
+                }
+            }
+        }
+        if (linear_part_7 || linear_part_9) {
+            /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
+            dot8_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
+        }
+        /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
+           sum_2_compensation = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any query_sum_20 = load_any(query_sum + j);
+            const vec_any t_21 = pick_any(query_sum_20 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_20));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_21);
+                store_any(sum_2 + d * 32 + j, splat_any(0.0f));
+                store_any(sum_2_compensation + d * 32 + j, splat_any(0.0f));
+            }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            if (linear_part_1 || linear_part_7) {
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            }
+            /* the ranges of i that some query of the tile may see */
+            struct attn_range i_range[] = {
+                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+            /* the ranges that every query of the tile sees */
+            struct attn_range i_inside[] = {
+                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+            for (int64_t piece = 0; piece < i_ranges; piece++) {
+                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
+                    const int64_t i1 = min(i0 + 32, i_end);
+                    if (linear_part_1 || linear_part_7) {
+                        /* q_tile_2 = q, with zeros beyond the last row */
+                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                        /* key_sum_2 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            store_any(key_sum_2 + i, splat_any(0.0f));
+                        }
+                        /* key_sum_2 += q_tile_2 * q_tile_2 */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                            vec_any key_sum_2_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                key_sum_2_in[vector] = (vec_any){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    const vec_any q_tile_2_22 = load_any(q_tile_2 + d * 32 + i);
+                                    key_sum_2_in[vector] += q_tile_2_22 * q_tile_2_22;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                store_any(key_sum_2 + i, load_any(key_sum_2 + i) + key_sum_2_in[vector]);
+                            }
+                        }
+                        /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any key_sum_2_23 = load_any(key_sum_2 + i);
+                            const vec_any t_24 = pick_any(key_sum_2_23 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(key_sum_2_23));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_any(q_tile_2 + d * 32 + i, (load_any(q_tile_2 + d * 32 + i) * t_24) * 0.125f);
+                            }
+                        }
+                    }
+                    if (linear_part_1) {
+                        /* score[i][j] = sum over d of q_tile_2 * k_tile */
+                        dot0_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, k_tile, score);
+                    }
+                    if (linear_part_7) {
+                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                        dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            linear_part_0_tile, score_2);
+                    }
+                    if (linear_part_1 || linear_part_7) {
+                        /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const vec_any log_decay_k_tile_25 = load_any(log_decay_k_tile + j);
+                            const vec_any log_decay_k_low_tile_26 = load_any(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_any t_27 = exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_25) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_26)) * 1.442695f);
+                                store_any(score + i * 32 + j, load_any(score + i * 32 + j) * t_27);
+                                store_any(score_2 + i * 32 + j, load_any(score_2 + i * 32 + j) * t_27);
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_1) {
+                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_28 = j0 + j + lane_any;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_29 = (i0 + i) + n_k - n_q;
+                                    store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_28 <= t_29) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_28), mask_any),
+                                        load_any(score + i * 32 + j), splat_any(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_1) {
+                        /* sum[e][j] += sum over i of dout * score */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
+                            i1)) && !finite_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot10_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                score, sum, sum_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_any in_region[8] = {0};
+                                if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                                const int64_t t_31 = (i0 + i) + n_k - n_q;
+                                const int64_t t_32 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                    const ints_any t_30 = j0 + j + lane_any;
+                                    in_region[j / 4] = __builtin_convertvector((t_30 <= t_31) & (t_32 <= t_30),
+                                        mask_any);
+                                }
+                                add_seen_any(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                                    score + i * 32, in_region, j1 - j0);
+                            }
+                        } else
+                            dot11_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                score, sum, sum_compensation);
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_7) {
+                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                               0) / 32) * 32) <= j), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_33 = j0 + j + lane_any;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_34 = (i0 + i) + n_k - n_q;
+                                    store_any(score_2 + i * 32 + j, pick_any(__builtin_convertvector((t_33 <= t_34) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 32) * 32) <= t_33), mask_any),
+                                        load_any(score_2 + i * 32 + j), splat_any(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_7) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(q_tile_2, 32,
+                            64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot12_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_any in_region[8] = {0};
+                                if (finite_any(q_tile_2 + i * 1, 32, 64, 1)) continue;
+                                const int64_t t_36 = (i0 + i) + n_k - n_q;
+                                const int64_t t_37 = (max((i0 + i) + n_k - n_q, 0) / 32) * 32;
+                                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                    const ints_any t_35 = j0 + j + lane_any;
+                                    in_region[j / 4] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
+                                        mask_any);
+                                }
+                                add_seen_any(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
+                            }
+                        } else
+                            dot13_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                    }
+                }
+            }
+        }
+        if (linear_part_1 || linear_part_9) {
+            /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1.442695f) */
+            const float log_decay_chunk_38 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_39 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_40 = exp2_any(((log_decay_chunk_38 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_39 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(query + f * 32 + j, load_any(k_tile + f * 32 + j) * t_40);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* sum_from_state[e][j] = sum over f of state * query */
+            dot3_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
+            /* sum = sum + sum_from_state */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(sum + e * 32 + j, load_any(sum + e * 32 + j) + load_any(sum_from_state + e * 32 + j));
+                    }
+                }
+            }
+        }
+        if (linear_part_7) {
+            /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+               log_decay_k_low_tile_2)) * 1. ... */
+            const float log_decay_chunk_41 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_42 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_43 = exp2_any(((log_decay_chunk_41 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_42 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(query_2 + f * 32 + j, load_any(sum_from_state_2 + f * 32 + j) * t_43);
+                }
+            }
+            /* sum_2 = query_2 + sum_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(sum_2 + d * 32 + j, load_any(query_2 + d * 32 + j) + load_any(sum_2 + d * 32 + j));
+                    }
+                }
+            }
+        }
+        if (linear_part_9) {
+            /* query_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(query_sum_2 + j, splat_any(0.0f));
+            }
+            /* query_sum_2 += sum_from_state_2 * neg(query) */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                vec_any query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    query_sum_2_in[vector] = (vec_any){0};
+                }
+                for (int64_t f = 0; f < 64; f++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        query_sum_2_in[vector] += load_any(sum_from_state_2 + f * 32 + j) * (-load_any(query + f * 32 +
+                            j));
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in[vector]);
+                }
+            }
+        }
+        if (linear_part_1) {
+            /* linear_part_1 = sum, transposed back */
+            transpose_any(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
+        }
+        if (linear_part_7) {
+            /* linear_part_7 = sum_2, transposed back */
+            transpose_any(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+        }
+        if (linear_part_9) {
+            /* linear_part_9 = query_sum_2 */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                linear_part_9[(j0 + j)] = query_sum_2[j];
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any(const struct call *call, int64_t task,
+    struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void gated_deltanet_linear_dq_dlog_decay_q_begin_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void gated_deltanet_linear_dq_dlog_decay_q_keys_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_sum + j, splat_any(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_sum_1 = load_any(key_sum + j);
+            const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
+            }
+        }
+        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+           log_decay_k_low_tile)) * 1.442695f) */
+        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile + j)) + (log_decay_chunk_low_4
+                - load_any(log_decay_k_low_tile + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(key_features_2 + f * 32 + j, load_any(k_tile + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
+        dot14_any(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+            state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void gated_deltanet_linear_dq_dlog_decay_q_fold_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
+        const float t_7 = powf(2.7182818f, t_6);
+        const int t_8 = t_7 < 0.5f;
+        const float t_9 = t_8 ? t_7 : 1.0f;
+        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(kept_share + f, splat_any(t_9));
+            store_any(lost_share + f, splat_any(t_10));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_11 = load_any(carried + f * 64 + e);
+                    const vec_any before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_any carried_new14 = carried_11 * kept_share_13;
+                    store_any(carried + f * 64 + e, carried_new14);
+                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
+                        kept_share_13);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
+                        splat_any(1));
+                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 128); /* [i: 32] */
+    float *const query_features = (float *)(void *)(part->work + 256); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(part->work + 8448); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 8448); /* [f: 64, i: 32] */
+    float *const query = (float *)(void *)(part->work + 16640); /* [f: 64, i: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 12544); /* [j: 32, i: 32] */
+    float *const weight = (float *)(void *)(part->work + 24832); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, i: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 45312); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 45440); /* [i: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 45568); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const q_tile = (float *)(void *)(part->work + 45696); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(part->work + 53888); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 62080); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 32) - (n_k - n_q)); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
+            /* query_sum = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_sum + i, splat_any(0.0f));
+            }
+            /* query_sum += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any q_tile_15 = load_any(q_tile + d * 32 + i);
+                        query_sum_in[vector] += q_tile_15 * q_tile_15;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
+                }
+            }
+            /* sum_from_state[f][i] = sum over e of state * dout_tile */
+            dot8_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+            /* query_features = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 0.125f; sum = 0.0f;
+               sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_sum_16 = load_any(query_sum + i);
+                const vec_any t_17 = pick_any(query_sum_16 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_16));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(query_features + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_17) * 0.125f);
+                    store_any(sum + d * 32 + i, splat_any(0.0f));
+                    store_any(sum_compensation + d * 32 + i, splat_any(0.0f));
+                }
+            }
+            if (dlog_decay_q) {
+                /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_3 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum + i, splat_any(0.0f));
+                    store_any(row_sum_compensation + i, splat_any(0.0f));
+                    store_any(query_sum_3 + i, splat_any(0.0f));
+                }
+            }
+            /* query = sum_from_state * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
+               (log_decay_q_low_tile - log_decay ... */
+            const int t_19 = chunk == 0;
+            const float log_decay_chunk_20 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_21 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_22 = exp2_any(((load_any(log_decay_q_tile + i) - log_decay_chunk_20) +
+                    (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_21)) * 1.442695f);
+                const vec_any t_23 = t_19 ? splat_any(1.0f) : t_22;
+                const vec_any t_24 = t_19 ? splat_any(0.0f) : t_22;
+                vec_any query_sum_3_in = (vec_any){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_any sum_from_state_18 = load_any(sum_from_state + f * 32 + i);
+                    store_any(query + f * 32 + i, sum_from_state_18 * t_23);
+                    query_sum_3_in += sum_from_state_18 * (load_any(query_features + f * 32 + i) * t_24);
+                }
+                store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
+            }
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_sum_2 + j, splat_any(0.0f));
+                }
+                /* key_sum_2 += k_tile_2 * k_tile_2 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_2_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            const vec_any k_tile_2_25 = load_any(k_tile_2 + d * 32 + j);
+                            key_sum_2_in[vector] += k_tile_2_25 * k_tile_2_25;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_2 = k_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_sum_2_26 = load_any(key_sum_2 + j);
+                    const vec_any t_27 = pick_any(key_sum_2_26 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_26));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile_2 + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_27);
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* score[j][i] = sum over d of k_tile_2 * query_features */
+                    dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, query_features, score);
+                }
+                /* score_2[j][i] = sum over e of linear_part_0 * dout_tile */
+                dot15_any(round_up(i1 - i0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+                    dout_tile, score_2);
+                if (dq) {
+                    /* weight = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any log_decay_q_tile_28 = load_any(log_decay_q_tile + i);
+                        const vec_any log_decay_q_low_tile_29 = load_any(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(weight + j * 32 + i, load_any(score_2 + j * 32 + i) *
+                                exp2_any(((log_decay_q_tile_28 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_29 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    if (dq) {
+                        /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), weight, 0.0f) */
+                        const int64_t t_30 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_31 = (i0 + i + lane_any) + t_30;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_31) &
+                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight + j * 32 + i),
+                                    splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dq) {
+                    /* sum[d][i] += sum over j of k_tile_2 * weight */
+                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(k_tile_2,
+                        32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
+                        dot12_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, weight, sum, sum_compensation);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_any in_region[8] = {0};
+                            if (finite_any(k_tile_2 + j * 1, 32, 64, 1)) continue;
+                            const int64_t t_32 = n_k - n_q;
+                            const int t_33 = (chunk * 32) <= (j0 + j);
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_32)) &
+                                    (-(int64_t)t_33), mask_any);
+                            }
+                            add_seen_any(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
+                        }
+                    } else
+                        dot13_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, weight, sum, sum_compensation);
+                }
+                if (dlog_decay_q) {
+                    /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any log_decay_q_tile_34 = load_any(log_decay_q_tile + i);
+                        const vec_any log_decay_q_low_tile_35 = load_any(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 32 + i, load_any(score_2 + j * 32 + i) * (load_any(score + j * 32 + i)
+                                * exp2_any(((log_decay_q_tile_34 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_35 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    if (dlog_decay_q) {
+                        /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
+                        const int64_t t_36 = n_k - n_q;
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_37 = (i0 + i + lane_any) + t_36;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_37) &
+                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
+                                    splat_any(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_sum_in[vector] += load_any(score + j * 32 + i);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
+                    }
+                }
+            }
+            if (dq) {
+                /* query_sum_2 = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_sum_2 + i, splat_any(0.0f));
+                }
+                /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
+                   neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_sum_40 = load_any(query_sum + i);
+                    const vec_any t_41 = sqrt_any(query_sum_40);
+                    const vec_any t_42 = pick_any(query_sum_40 == 0.0f, splat_any(0.0f),
+                        (-((1.0f / t_41) * (0.5f / t_41))) / t_41);
+                    vec_any query_sum_2_in = (vec_any){0};
+                    for (int64_t d = 0; d < 64; d++) {
+                        const vec_any sum_38 = load_any(sum + d * 32 + i);
+                        const vec_any sum_new39 = load_any(query + d * 32 + i) + sum_38;
+                        store_any(sum + d * 32 + i, sum_new39);
+                        query_sum_2_in += sum_new39 * ((load_any(q_tile + d * 32 + i) * t_42) * 0.125f);
+                    }
+                    store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
+                }
+                /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
+                   (q_tile * 2.0f)) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any query_sum_43 = load_any(query_sum + i);
+                    const vec_any t_44 = pick_any(query_sum_43 == 0.0f, splat_any(0.0f),
+                        1.0f / sqrt_any(query_sum_43)) * 0.125f;
+                    const vec_any query_sum_2_45 = load_any(query_sum_2 + i);
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(q_tile + d * 32 + i, (load_any(sum + d * 32 + i) * t_44) + (query_sum_2_45 *
+                            (load_any(q_tile + d * 32 + i) * 2.0f)));
+                    }
+                }
+            }
+            if (dlog_decay_q) {
+                /* row_sum = row_sum + query_sum_3 */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(row_sum + i, load_any(row_sum + i) + load_any(query_sum_3 + i));
+                }
+            }
+            if (dq) {
+                /* dq = q_tile, transposed back */
+                transpose_any(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+            }
+            if (dlog_decay_q) {
+                /* dlog_decay_q = row_sum */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+            }
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+static void gated_deltanet_linear_dq_dlog_decay_q_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dq_dlog_decay_q_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dq_dlog_decay_q_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dq_dlog_decay_q_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dq_dlog_decay_q_queries_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
+static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
+        * call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
+    float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const key_scale_2 = (float *)(void *)(work + 28800); /* [t_key: 32] */
+    float *const query = (float *)(void *)(work + 28928); /* [f: 64, j: 32] */
+    float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
+    float *const from_state = (float *)(void *)(work + 16512); /* [j: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
+        call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 61824); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61952); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70144); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70400); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t t_key0 = (chunks - chunk - 1) * 32, t_key_end = min(((chunks - chunk - 1) * 32) + 32, n_k);
+            t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            }
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                /* query_sum = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(query_sum + j, splat_any(0.0f));
+                }
+                /* query_sum += k_tile * k_tile */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any query_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        query_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
+                            query_sum_in[vector] += k_tile_0 * k_tile_0;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
+                    }
+                }
+                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any query_sum_1 = load_any(query_sum + j);
+                    const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
+                    }
+                }
+                /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+                   log_decay_k_low_tile)) * 1.442695f) */
+                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
+                    n_k - 1), 0)];
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile + j)) +
+                        (log_decay_chunk_low_4 - load_any(log_decay_k_low_tile + j))) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_any(query + f * 32 + j, load_any(k_tile + f * 32 + j) * t_5);
+                    }
+                }
+                /* key_sum = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(key_sum + t_key, splat_any(0.0f));
+                }
+                /* key_sum += k_tile_2 * k_tile_2 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                    vec_any key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        key_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                            const vec_any k_tile_2_6 = load_any(k_tile_2 + d * 32 + t_key);
+                            key_sum_in[vector] += k_tile_2_6 * k_tile_2_6;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        store_any(key_sum + t_key, load_any(key_sum + t_key) + key_sum_in[vector]);
+                    }
+                }
+                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any key_sum_7 = load_any(key_sum + t_key);
+                    const vec_any t_8 = pick_any(key_sum_7 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_7));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(key_features + d * 32 + t_key, load_any(k_tile_2 + d * 32 + t_key) * t_8);
+                    }
+                }
+                /* score[t_key][j] = sum over d of key_features * k_tile */
+                dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_features, k_tile, score);
+                /* key_scale = 1.0f; key_scale_2 = beta_tile */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(key_scale + t_key, splat_any(1.0f));
+                    store_any(key_scale_2 + t_key, load_any(beta_tile + t_key));
+                }
+                /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
+                   1.442695f)) * key_scale_2 */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any log_decay_k_tile_9 = load_any(log_decay_k_tile + j);
+                    const vec_any log_decay_k_low_tile_10 = load_any(log_decay_k_low_tile + j);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        store_any(score + t_key * 32 + j, (load_any(score + t_key * 32 + j) *
+                            exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
+                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale_2[t_key]);
+                    }
+                }
+                /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+                    log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
+                    t_key++) log_decay_chunk_at[t_key] = 0;
+                /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+                    log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
+                    t_key++) log_decay_chunk_low_at[t_key] = 0;
+                /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
+                   exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
+                const float log_decay_chunk_14 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any log_decay_chunk_at_11 = load_any(log_decay_chunk_at + t_key);
+                    const vec_any log_decay_chunk_low_at_12 = load_any(log_decay_chunk_low_at + t_key);
+                    const vec_any t_13 = pick_any(__builtin_convertvector((((((t_key0 + t_key + lane_any) > 0) & (t_key0
+                        + t_key + lane_any)) | (~((t_key0 + t_key + lane_any) > 0) & (0 - (ints_any){0}))) / 32) == 0,
+                        mask_any), splat_any(1.0f), exp2_any(((load_any(log_decay_k_tile_2 + t_key) -
+                        log_decay_chunk_at_11) + (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_12))
+                        * 1.442695f));
+                    const vec_any t_16 = exp2_any(((log_decay_chunk_at_11 - log_decay_chunk_14) +
+                        (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
+                    const vec_any key_scale_2_17 = load_any(key_scale_2 + t_key);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_any(key + f * 32 + t_key, ((load_any(key_features + f * 32 + t_key) * t_13) * t_16) *
+                            key_scale_2_17);
+                    }
+                }
+                /* from_state[j][e] = sum over f of query * state */
+                dot1_any(j1 - j0, query, state, from_state);
+                /* from_state = linear_part_1 - from_state */
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                        UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                            store_any(from_state + j * 64 + e, load_any(linear_part_1 + (j0 + j) * linear_part_1_row +
+                                e) - load_any(from_state + j * 64 + e));
+                        }
+                    }
+                }
+                /* corrected[j][e] = key_scale[j] * (from_state[j][e] - sum over t_key > j of score *
+                   corrected[t_key][e]) */
+                dot16_any(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale + (j1 - j0 - 1) * (1), -(1),
+                    from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_18 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
+                + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
+            const float t_19 = powf(2.7182818f, t_18);
+            const int t_20 = t_19 < 0.5f;
+            const float t_21 = t_20 ? t_19 : 1.0f;
+            const float t_22 = t_20 ? 0.0f : (-expm1f(t_18));
+            for (int64_t f = 0; f < 64; f += 4) {
+                store_any(kept_share + f, splat_any(t_21));
+                store_any(lost_share + f, splat_any(t_22));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        const vec_any state_23 = load_any(state + f * 64 + e);
+                        store_any(state + f * 64 + e, (state_23 * kept_share[f]) - (state_23 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over t_key of key * corrected */
+            dot6_any(t_key1 - t_key0, key, corrected, state);
+            if (linear_part_2) {
+                /* linear_part_2 = corrected, transposed back */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                    for (int64_t e = 0; e < 64; e++)
+                        linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
+            }
+        }
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    float *const query_sum = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 32, j: 32] */
+    float *const score_2 = (float *)(void *)(work + 4096); /* [i: 32, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 8192); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [j: 32] */
+    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 16640); /* [d: 64, i: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [j: 32] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+    transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+    /* query_sum = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(query_sum + j, splat_any(0.0f));
+    }
+    /* query_sum += k_tile * k_tile */
+    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+        vec_any query_sum_in[2];
+        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+            query_sum_in[vector] = (vec_any){0};
+        }
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
+                query_sum_in[vector] += k_tile_0 * k_tile_0;
+            }
+        }
+        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+            store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
+        }
+    }
+    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        const vec_any query_sum_1 = load_any(query_sum + j);
+        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(row_sum + j, splat_any(0.0f));
+        store_any(row_sum_compensation + j, splat_any(0.0f));
+    }
+    for (int64_t m = 0; m < members; m++) {
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* the ranges of i that some query of the tile may see */
+        struct attn_range i_range[] = {
+            {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - n_k + n_q + 32},
+            {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+        };
+        const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+        /* the ranges that every query of the tile sees */
+        struct attn_range i_inside[] = {
+            {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 32)) / 32) * 32) - n_k + n_q + 32},
+            {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+        };
+        const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+        for (int64_t piece = 0; piece < i_ranges; piece++) {
+            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
+                const int64_t i1 = min(i0 + 32, i_end);
+                /* q_tile = q, with zeros beyond the last row */
+                transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                    for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                /* key_sum = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(key_sum + i, splat_any(0.0f));
+                }
+                /* key_sum += q_tile * q_tile */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any key_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        key_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any q_tile_3 = load_any(q_tile + d * 32 + i);
+                            key_sum_in[vector] += q_tile_3 * q_tile_3;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(key_sum + i, load_any(key_sum + i) + key_sum_in[vector]);
+                    }
+                }
+                /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any key_sum_4 = load_any(key_sum + i);
+                    const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_5) * 0.125f);
+                    }
+                }
+                /* score[i][j] = sum over d of q_tile * k_tile */
+                dot0_any(round_up(j1 - j0, 4), i1 - i0, q_tile, k_tile, score);
+                /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                    linear_part_0_tile, score_2);
+                /* score = score_2 * neg(score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                   log_decay_k_low_tile)) * 1.442695f)) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any log_decay_k_tile_6 = load_any(log_decay_k_tile + j);
+                    const vec_any log_decay_k_low_tile_7 = load_any(log_decay_k_low_tile + j);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        store_any(score + i * 32 + j, load_any(score_2 + i * 32 + j) * (-(load_any(score + i * 32 + j) *
+                            exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_6) +
+                            ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_7)) *
+                            1.442695f))));
+                    }
+                }
+                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 32) * 32) <= j), score,
+                       0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const ints_any t_8 = j0 + j + lane_any;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            const int64_t t_9 = (i0 + i) + n_k - n_q;
+                            store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_8 <= t_9) & (((max((i0 +
+                                i) + n_k - n_q, 0) / 32) * 32) <= t_8), mask_any), load_any(score + i * 32 + j),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        row_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            row_sum_in[vector] += load_any(score + i * 32 + j);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        add_any(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_any(1));
+                    }
+                }
+            }
+        }
+    }
+    if (linear_part_8) {
+        /* linear_part_8 = row_sum */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            linear_part_8[(j0 + j)] = row_sum[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void gated_deltanet_linear_dv_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
+    if (beta_row == 1) {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j)] : 0;
+    } else {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            beta_tile[j] = j < j1 - j0 ? beta[(j0 + j) * beta_row] : 0;
+    }
+    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+    transpose_any(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
+    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + j] = 0;
+    /* linear_part_2_tile = linear_part_2_tile * beta_tile */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        const vec_any beta_tile_0 = load_any(beta_tile + j);
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(linear_part_2_tile + e * 32 + j, load_any(linear_part_2_tile + e * 32 + j) * beta_tile_0);
+        }
+    }
+    if (dv) {
+        /* dv = linear_part_2_tile, transposed back */
+        transpose_any(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_any(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_any(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_sum + j, splat_any(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_sum_1 = load_any(key_sum + j);
+            const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
+            }
+        }
+        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+           log_decay_k_low_tile)) * 1.442695f) */
+        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile + j)) + (log_decay_chunk_low_4
+                - load_any(log_decay_k_low_tile + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(key_features_2 + f * 32 + j, load_any(k_tile + f * 32 + j) * t_5);
+            }
+        }
+        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
+        dot14_any(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+            state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_any(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
+        const float t_7 = powf(2.7182818f, t_6);
+        const int t_8 = t_7 < 0.5f;
+        const float t_9 = t_8 ? t_7 : 1.0f;
+        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(kept_share + f, splat_any(t_9));
+            store_any(lost_share + f, splat_any(t_10));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_11 = load_any(carried + f * 64 + e);
+                    const vec_any before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_any carried_new14 = carried_11 * kept_share_13;
+                    store_any(carried + f * 64 + e, carried_new14);
+                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
+                        kept_share_13);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
+                        splat_any(1));
+                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_any(const struct call *call,
+    int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, t_key: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, t_key: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 32768); /* [e: 64, t_key: 32] */
+    float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 40960); /* [f: 64, t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 49152); /* [t_key: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 49280); /* [d: 64, t_key: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 57472); /* [d: 64, t_key: 32] */
+    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g *
+        call->linear_part_6_at.head : NULL;
+    const int64_t linear_part_6_row = call->linear_part_6_at.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 65664); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73856); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 73984); /* [t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 32768); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 74112); /* [e: 64, t_key: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 82304); /* [d: 64, j: 32] */
+    float *const v_tile = (float *)(void *)(part->work + 90496); /* [e: 64, t_key: 32] */
+    for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
+        t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        if (linear_part_3 || linear_part_5) {
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
+        }
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        if (linear_part_5 || linear_part_6) {
+            if (beta_row == 1) {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+            } else {
+                /* beta_tile = beta, with zeros beyond the last row */
+                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+            }
+        }
+        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+        transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+            linear_part_2_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+        if (linear_part_3) {
+            /* v_tile = v, with zeros beyond the last row */
+            transpose_any(v + t_key0 * v_row, v_row, t_key1 - t_key0, 64, v_tile, 32);
+            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
+        }
+        if (linear_part_3 || linear_part_5) {
+            /* query_sum = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                store_any(query_sum + t_key, splat_any(0.0f));
+            }
+            /* query_sum += k_tile_2 * k_tile_2 */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                vec_any query_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    query_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        const vec_any k_tile_2_15 = load_any(k_tile_2 + d * 32 + t_key);
+                        query_sum_in[vector] += k_tile_2_15 * k_tile_2_15;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any query_sum_16 = load_any(query_sum + t_key);
+                const vec_any t_17 = pick_any(query_sum_16 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_16));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(k_tile_2 + d * 32 + t_key, load_any(k_tile_2 + d * 32 + t_key) * t_17);
+                }
+            }
+        }
+        if (linear_part_3) {
+            /* query = k_tile_2 * select(chunk == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
+               (log_decay_k_low_tile_2 - log_decay_c ... */
+            const int t_18 = chunk == 0;
+            const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any t_21 = t_18 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + t_key) -
+                    log_decay_chunk_19) + (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_20)) *
+                    1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(query + f * 32 + t_key, load_any(k_tile_2 + f * 32 + t_key) * t_21);
+                }
+            }
+        }
+        /* query_features_2 = 0.0f - (linear_part_2_tile * beta_tile); sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            const vec_any beta_tile_22 = load_any(beta_tile + t_key);
+            for (int64_t e = 0; e < 64; e++) {
+                store_any(query_features_2 + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32 + t_key) *
+                    beta_tile_22));
+                store_any(sum + e * 32 + t_key, splat_any(0.0f));
+                store_any(sum_compensation + e * 32 + t_key, splat_any(0.0f));
+            }
+        }
+        if (linear_part_3) {
+            /* sum_from_state[e][t_key] = sum over f of state * query */
+            dot3_any(round_up(t_key1 - t_key0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        }
+        if (linear_part_5 || linear_part_6) {
+            /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
+            dot8_any(round_up(t_key1 - t_key0, 4), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
+        }
+        if (linear_part_5) {
+            /* query_sum_2 = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                store_any(query_sum_2 + t_key, splat_any(0.0f));
+            }
+        }
+        if (linear_part_5 || linear_part_6) {
+            /* query_sum_2 += sum_from_state_2 * (k_tile_2 * select(chunk == 0, 0.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay ... */
+            const int t_24 = chunk == 0;
+            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any t_27 = exp2_any(((load_any(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
+                    (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
+                const vec_any t_28 = t_24 ? splat_any(0.0f) : t_27;
+                const vec_any t_29 = t_24 ? splat_any(1.0f) : t_27;
+                vec_any query_sum_2_in = (vec_any){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_any sum_from_state_2_23 = load_any(sum_from_state_2 + f * 32 + t_key);
+                    query_sum_2_in += sum_from_state_2_23 * (load_any(k_tile_2 + f * 32 + t_key) * t_28);
+                    store_any(sum_from_state_2 + f * 32 + t_key, sum_from_state_2_23 * t_29);
+                }
+                store_any(query_sum_2 + t_key, load_any(query_sum_2 + t_key) + query_sum_2_in);
+            }
+        }
+        if (linear_part_6) {
+            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        store_any(sum_2 + d * 32 + t_key, splat_any(0.0f));
+                        store_any(sum_2_compensation + d * 32 + t_key, splat_any(0.0f));
+                    }
+                }
+            }
+        }
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            if (linear_part_3 || linear_part_6) {
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_sum_2 + j, splat_any(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    vec_any key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_2_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            const vec_any k_tile_3_30 = load_any(k_tile_3 + d * 32 + j);
+                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any key_sum_2_31 = load_any(key_sum_2 + j);
+                    const vec_any t_32 = pick_any(key_sum_2_31 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_31));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile_3 + d * 32 + j, load_any(k_tile_3 + d * 32 + j) * t_32);
+                    }
+                }
+            }
+            if (linear_part_3) {
+                /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
+                dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, k_tile_2, score);
+            }
+            if (linear_part_6) {
+                /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
+                dot15_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    linear_part_0_row, query_features_2, score_2);
+            }
+            if (linear_part_3 || linear_part_6) {
+                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f); score_2 = s ... */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any log_decay_k_tile_2_33 = load_any(log_decay_k_tile_2 + t_key);
+                    const vec_any log_decay_k_low_tile_2_34 = load_any(log_decay_k_low_tile_2 + t_key);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any t_35 = exp2_any(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
+                            (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                        store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * t_35);
+                        store_any(score_2 + j * 32 + t_key, load_any(score_2 + j * 32 + t_key) * t_35);
+                    }
+                }
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_3) {
+                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const ints_any t_36 = t_key0 + t_key + lane_any;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_36) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + t_key),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_3) {
+                /* sum[e][t_key] += sum over j of linear_part_0 * score */
+                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_any(linear_part_0 + j0 *
+                    linear_part_0_row, linear_part_0_row, j1 - j0, 64),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot10_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                        linear_part_0_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any in_region[8] = {0};
+                        if (finite_any(linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1, 64,
+                            1)) continue;
+                        const int t_37 = (chunk * 32) <= (j0 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            in_region[t_key / 4] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_any)) &
+                                (-(int64_t)t_37), mask_any);
+                        }
+                        add_seen_any(64, sum, 32, linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1,
+                            score + j * 32, in_region, t_key1 - t_key0);
+                    }
+                } else
+                    dot11_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                        linear_part_0_row, score, sum, sum_compensation);
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_6) {
+                    /* score_2 = select((j < t_key) && ((chunk * 32) <= j), score_2, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const ints_any t_38 = t_key0 + t_key + lane_any;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score_2 + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_38) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score_2 + j * 32 + t_key),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_6) {
+                /* sum_2[d][t_key] += sum over j of k_tile_3 * score_2 */
+                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_any(k_tile_3, 32, 64, j1 - j0),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any in_region[8] = {0};
+                        if (finite_any(k_tile_3 + j * 1, 32, 64, 1)) continue;
+                        const int t_39 = (chunk * 32) <= (j0 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            in_region[t_key / 4] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_any)) &
+                                (-(int64_t)t_39), mask_any);
+                        }
+                        add_seen_any(64, sum_2, 32, k_tile_3 + j * 1, 32, score_2 + j * 32, in_region, t_key1 - t_key0);
+                    }
+                } else
+                    dot13_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+            }
+        }
+        if (linear_part_3) {
+            /* result = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                store_any(result + t_key, splat_any(0.0f));
+            }
+            /* v_tile = (v_tile - sum) - sum_from_state; result += linear_part_2_tile * v_tile */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                vec_any result_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    result_in[vector] = (vec_any){0};
+                }
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        const vec_any v_tile_40 = load_any(v_tile + e * 32 + t_key);
+                        const vec_any v_tile_new41 = (v_tile_40 - load_any(sum + e * 32 + t_key)) -
+                            load_any(sum_from_state + e * 32 + t_key);
+                        store_any(v_tile + e * 32 + t_key, v_tile_new41);
+                        result_in[vector] += load_any(linear_part_2_tile + e * 32 + t_key) * v_tile_new41;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    store_any(result + t_key, load_any(result + t_key) + result_in[vector]);
+                }
+            }
+        }
+        if (linear_part_6) {
+            /* sum_2 = sum_from_state_2 + sum_2 */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        store_any(sum_2 + d * 32 + t_key, load_any(sum_from_state_2 + d * 32 + t_key) + load_any(sum_2 +
+                            d * 32 + t_key));
+                    }
+                }
+            }
+        }
+        if (linear_part_3) {
+            /* linear_part_3 = result */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_3[(t_key0 + t_key)] = result[t_key];
+        }
+        if (linear_part_5) {
+            /* linear_part_5 = query_sum_2 */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_5[(t_key0 + t_key)] = query_sum_2[t_key];
+        }
+        if (linear_part_6) {
+            /* linear_part_6 = sum_2, transposed back */
+            transpose_any(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row,
+                linear_part_6_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any(const struct call *call, int64_t task,
+    struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void gated_deltanet_linear_linear_part_4_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, t_key0 = (tiles - 1 - task % tiles) * 32,
+        t_key1 = min(t_key0 + 32, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 32, t_key: 32] */
+    float *const score_2 = (float *)(void *)(work + 4096); /* [j: 32, t_key: 32] */
+    float *const row_sum = (float *)(void *)(work + 8192); /* [t_key: 32] */
+    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 128); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 16640); /* [e: 64, t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [t_key: 32] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+    if (beta_row == 1) {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+    } else {
+        /* beta_tile = beta, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+    }
+    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+    transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+        linear_part_2_tile, 32);
+    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+        log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+        log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+        store_any(query_sum + t_key, splat_any(0.0f));
+    }
+    /* query_sum += k_tile * k_tile */
+    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+        vec_any query_sum_in[2];
+        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+            query_sum_in[vector] = (vec_any){0};
+        }
+        for (int64_t d = 0; d < 64; d++) {
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
+                query_sum_in[vector] += k_tile_0 * k_tile_0;
+            }
+        }
+        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+            store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
+        }
+    }
+    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+        const vec_any query_sum_1 = load_any(query_sum + t_key);
+        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
+        }
+    }
+    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+        const vec_any beta_tile_3 = load_any(beta_tile + t_key);
+        for (int64_t e = 0; e < 64; e++) {
+            store_any(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32 + t_key) *
+                beta_tile_3));
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+        store_any(row_sum + t_key, splat_any(0.0f));
+        store_any(row_sum_compensation + t_key, splat_any(0.0f));
+    }
+    /* the ranges of j that some query of the tile may see */
+    struct attn_range j_range[] = {
+        {t_key0 - floor_mod(t_key0, 32), (0 <= (t_key1 - 1)) ? (t_key1 - 1) : 0},
+        {0, (t_key0 < 0) ? (t_key1 - 1) : 0},
+    };
+    const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
+    /* the ranges that every query of the tile sees */
+    struct attn_range j_inside[] = {
+        {t_key1 - floor_mod(t_key1 - 1, 32) - 1, (0 <= t_key0) ? t_key0 : 0},
+        {0, ((t_key1 - 1) < 0) ? t_key0 : 0},
+    };
+    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_sum + j, splat_any(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                vec_any key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_sum_5 = load_any(key_sum + j);
+                const vec_any t_6 = pick_any(key_sum_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(k_tile_2 + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_6);
+                }
+            }
+            /* score[j][t_key] = sum over d of k_tile_2 * k_tile */
+            dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_2, k_tile, score);
+            /* score_2[j][t_key] = sum over e of linear_part_0 * linear_part_2_tile */
+            dot15_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+                linear_part_2_tile, score_2);
+            /* score = score_2 * (score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
+               log_decay_k_low)) * 1.442695f)) */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any log_decay_k_tile_7 = load_any(log_decay_k_tile + t_key);
+                const vec_any log_decay_k_low_tile_8 = load_any(log_decay_k_low_tile + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 32 + t_key, load_any(score_2 + j * 32 + t_key) * (load_any(score + j * 32 +
+                        t_key) * exp2_any(((log_decay_k_tile_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_8 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                }
+            }
+            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
+                /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const ints_any t_9 = t_key0 + t_key + lane_any;
+                    const ints_any t_10 = ((((t_9 > 0) & t_9) | (~(t_9 > 0) & (0 - (ints_any){0}))) / 32) * 32;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_9) & (t_10 <=
+                            (j0 + j)), mask_any), load_any(score + j * 32 + t_key), splat_any(0.0f)));
+                    }
+                }
+            }
+            /* row_sum += score */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    row_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        row_sum_in[vector] += load_any(score + j * 32 + t_key);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    add_any(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_any(1));
+                }
+            }
+        }
+    }
+    if (linear_part_4) {
+        /* linear_part_4 = row_sum */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+            linear_part_4[(t_key0 + t_key)] = row_sum[t_key];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void gated_deltanet_linear_dk_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void gated_deltanet_linear_dk_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
+        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            store_any(key_sum + t_key, splat_any(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                key_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                store_any(key_sum + t_key, load_any(key_sum + t_key) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            const vec_any key_sum_1 = load_any(key_sum + t_key);
+            const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
+            }
+        }
+        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
+            t_key++) log_decay_chunk_at[t_key] = 0;
+        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
+            t_key++) log_decay_chunk_low_at[t_key] = 0;
+        /* key_features = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
+           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_lo ... */
+        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            const vec_any log_decay_chunk_at_3 = load_any(log_decay_chunk_at + t_key);
+            const vec_any log_decay_chunk_low_at_4 = load_any(log_decay_chunk_low_at + t_key);
+            const vec_any t_5 = pick_any(__builtin_convertvector((((((t_key0 + t_key + lane_any) > 0) & (t_key0 + t_key
+                + lane_any)) | (~((t_key0 + t_key + lane_any) > 0) & (0 - (ints_any){0}))) / 32) == 0, mask_any),
+                splat_any(1.0f), exp2_any(((load_any(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
+                (load_any(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
+            const vec_any t_8 = exp2_any(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                log_decay_chunk_low_7)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(key_features + f * 32 + t_key, (load_any(k_tile + f * 32 + t_key) * t_5) * t_8);
+            }
+        }
+        /* key_features_2 = 0.0f - (linear_part_2 * beta) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(key_features_2 + t_key * 64 + e, 0.0f - (load_any(linear_part_2 + (t_key0 + t_key) *
+                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                }
+            }
+        }
+        /* state[f][e] += sum over t_key of key_features * key_features_2 */
+        dot6_any(t_key1 - t_key0, key_features, key_features_2, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void gated_deltanet_linear_dk_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(kept_share + f, splat_any(t_12));
+            store_any(lost_share + f, splat_any(t_13));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_14 = load_any(carried + f * 64 + e);
+                    const vec_any before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_any carried_new17 = carried_14 * kept_share_16;
+                    store_any(carried + f * 64 + e, carried_new17);
+                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
+                        kept_share_16);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
+                        splat_any(1));
+                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+APART void gated_deltanet_linear_dk_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g
+        * call->linear_part_7_at.head : NULL;
+    const int64_t linear_part_7_row = call->linear_part_7_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g
+        * call->linear_part_6_at.head : NULL;
+    const int64_t linear_part_6_row = call->linear_part_6_at.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 128); /* [t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 384); /* [f: 64, j: 32] */
+    float *const score = (float *)(void *)(part->work + 8576); /* [t_key: 32, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 12672); /* [d: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [d: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 29056); /* [d: 64, j: 32] */
+    float *const linear_part_6_tile = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 45440); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 53632); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 53760); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 53888); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 8576); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 62080); /* [e: 64, t_key: 32] */
+    float *const linear_part_7_tile = (float *)(void *)(part->work + 70272); /* [d: 64, j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
+        transpose_any(linear_part_6 + j0 * linear_part_6_row, linear_part_6_row, j1 - j0, 64, linear_part_6_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) linear_part_6_tile[d * 32 + j] = 0;
+        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+        transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
+        transpose_any(linear_part_7 + j0 * linear_part_7_row, linear_part_7_row, j1 - j0, 64, linear_part_7_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) linear_part_7_tile[d * 32 + j] = 0;
+        /* query_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(query_sum + j, splat_any(0.0f));
+        }
+        /* query_sum += k_tile_2 * k_tile_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any query_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                query_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 32 + j);
+                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
+            }
+        }
+        /* query_sum_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(query_sum_2 + j, splat_any(0.0f));
+        }
+        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+        dot8_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        /* sum_from_state = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+           log_decay_k_low_tile_2)) ... */
+        const float log_decay_chunk_19 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_21 = exp2_any(((log_decay_chunk_19 - load_any(log_decay_k_tile_2 + j)) +
+                (log_decay_chunk_low_20 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(sum_from_state + f * 32 + j, load_any(sum_from_state + f * 32 + j) * t_21);
+            }
+        }
+        /* query_sum_2 += linear_part_6_tile * (k_tile_2 * select(query_sum == 0.0f, 0.0f,
+           neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(quer ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any query_sum_22 = load_any(query_sum + j);
+            const vec_any t_23 = sqrt_any(query_sum_22);
+            const vec_any t_24 = pick_any(query_sum_22 == 0.0f, splat_any(0.0f),
+                (-((1.0f / t_23) * (0.5f / t_23))) / t_23);
+            vec_any query_sum_2_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                query_sum_2_in += load_any(linear_part_6_tile + d * 32 + j) * (load_any(k_tile_2 + d * 32 + j) * t_24);
+                store_any(sum + d * 32 + j, splat_any(0.0f));
+                store_any(sum_compensation + d * 32 + j, splat_any(0.0f));
+            }
+            store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in);
+        }
+        /* the ranges of t_key that some query of the tile may see */
+        struct attn_range t_key_range[] = {
+            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+            {j0 + 1, 0},
+        };
+        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+        /* the ranges that every query of the tile sees */
+        struct attn_range t_key_inside[] = {
+            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+            {j1, 0},
+        };
+        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                if (beta_row == 1) {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                } else {
+                    /* beta_tile = beta, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                }
+                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                    linear_part_2_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(key_sum_2 + t_key, splat_any(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                    vec_any key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        key_sum_2_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                            const vec_any k_tile_3_25 = load_any(k_tile_3 + d * 32 + t_key);
+                            key_sum_2_in[vector] += k_tile_3_25 * k_tile_3_25;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        store_any(key_sum_2 + t_key, load_any(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any key_sum_2_26 = load_any(key_sum_2 + t_key);
+                    const vec_any t_27 = pick_any(key_sum_2_26 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_26));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile_3 + d * 32 + t_key, load_any(k_tile_3 + d * 32 + t_key) * t_27);
+                    }
+                }
+                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any beta_tile_28 = load_any(beta_tile + t_key);
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32 +
+                            t_key) * beta_tile_28));
+                    }
+                }
+                /* score[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score);
+                /* score = score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any log_decay_k_tile_2_29 = load_any(log_decay_k_tile_2 + j);
+                    const vec_any log_decay_k_low_tile_2_30 = load_any(log_decay_k_low_tile_2 + j);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        store_any(score + t_key * 32 + j, load_any(score + t_key * 32 + j) *
+                            exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_29) + (log_decay_k_low[(t_key0
+                            + t_key)] - log_decay_k_low_tile_2_30)) * 1.442695f));
+                    }
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const ints_any t_31 = j0 + j + lane_any;
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_any(score + t_key * 32 + j, pick_any(__builtin_convertvector((t_31 < (t_key0 + t_key))
+                                & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_31), mask_any),
+                                load_any(score + t_key * 32 + j), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* sum[d][j] += sum over t_key of k_tile_3 * score */
+                if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) && !finite_any(k_tile_3, 32, 64, t_key1 - t_key0),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    dot12_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        mask_any in_region[8] = {0};
+                        if (finite_any(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
+                        const int64_t t_33 = (max(t_key0 + t_key, 0) / 32) * 32;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_32 = j0 + j + lane_any;
+                            in_region[j / 4] = __builtin_convertvector((t_32 < (t_key0 + t_key)) & (t_33 <= t_32),
+                                mask_any);
+                        }
+                        add_seen_any(64, sum, 32, k_tile_3 + t_key * 1, 32, score + t_key * 32, in_region, j1 - j0);
+                    }
+                } else
+                    dot13_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
+            }
+        }
+        /* query_sum_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(query_sum_3 + j, splat_any(0.0f));
+        }
+        /* linear_part_7_tile = (linear_part_7_tile + sum_from_state) + sum;
+           query_sum_3 += linear_part_7_tile * (k_tile_2 * select(query_s ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any query_sum_36 = load_any(query_sum + j);
+            const vec_any t_37 = sqrt_any(query_sum_36);
+            const vec_any t_38 = pick_any(query_sum_36 == 0.0f, splat_any(0.0f),
+                (-((1.0f / t_37) * (0.5f / t_37))) / t_37);
+            vec_any query_sum_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any linear_part_7_tile_34 = load_any(linear_part_7_tile + d * 32 + j);
+                const vec_any linear_part_7_tile_new35 = (linear_part_7_tile_34 + load_any(sum_from_state + d * 32 + j))
+                    + load_any(sum + d * 32 + j);
+                store_any(linear_part_7_tile + d * 32 + j, linear_part_7_tile_new35);
+                query_sum_3_in += linear_part_7_tile_new35 * (load_any(k_tile_2 + d * 32 + j) * t_38);
+            }
+            store_any(query_sum_3 + j, load_any(query_sum_3 + j) + query_sum_3_in);
+        }
+        /* k_tile_2 = (((linear_part_6_tile * select(query_sum == 0.0f, 0.0f,
+           1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any query_sum_39 = load_any(query_sum + j);
+            const vec_any t_40 = pick_any(query_sum_39 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_39));
+            const vec_any query_sum_2_41 = load_any(query_sum_2 + j);
+            const vec_any query_sum_3_43 = load_any(query_sum_3 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any t_42 = load_any(k_tile_2 + d * 32 + j) * 2.0f;
+                store_any(k_tile_2 + d * 32 + j, (((load_any(linear_part_6_tile + d * 32 + j) * t_40) + (query_sum_2_41
+                    * t_42)) + (load_any(linear_part_7_tile + d * 32 + j) * t_40)) + (query_sum_3_43 * t_42));
+            }
+        }
+        if (dk) {
+            /* dk = k_tile_2, transposed back */
+            transpose_any(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+static void gated_deltanet_linear_dk_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dk_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dk_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dk_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dk_queries_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void gated_deltanet_linear_dbeta_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    float *const dbeta = call->dbeta ? call->dbeta + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+        linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
+    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f) */
+    const int t_0 = m == 0;
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(linear_part_3_tile + j, t_0 ? load_any(linear_part_3_tile + j) : splat_any(0.0f));
+    }
+    if (dbeta) {
+        /* dbeta = linear_part_3_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dbeta[(j0 + j)] = linear_part_3_tile[j];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void gated_deltanet_linear_dlog_decay_k_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void gated_deltanet_linear_dlog_decay_k_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const key_features_3 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
+        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
+        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
+        /* key_sum = 0.0f */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            store_any(key_sum + t_key, splat_any(0.0f));
+        }
+        /* key_sum += k_tile * k_tile */
+        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                key_sum_in[vector] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                    const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
+                    key_sum_in[vector] += k_tile_0 * k_tile_0;
+                }
+            }
+            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                store_any(key_sum + t_key, load_any(key_sum + t_key) + key_sum_in[vector]);
+            }
+        }
+        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            const vec_any key_sum_1 = load_any(key_sum + t_key);
+            const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
+            }
+        }
+        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
+            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
+            t_key++) log_decay_chunk_at[t_key] = 0;
+        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
+            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
+            t_key++) log_decay_chunk_low_at[t_key] = 0;
+        /* key_features_2 = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
+           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_ ... */
+        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+            const vec_any log_decay_chunk_at_3 = load_any(log_decay_chunk_at + t_key);
+            const vec_any log_decay_chunk_low_at_4 = load_any(log_decay_chunk_low_at + t_key);
+            const vec_any t_5 = pick_any(__builtin_convertvector((((((t_key0 + t_key + lane_any) > 0) & (t_key0 + t_key
+                + lane_any)) | (~((t_key0 + t_key + lane_any) > 0) & (0 - (ints_any){0}))) / 32) == 0, mask_any),
+                splat_any(1.0f), exp2_any(((load_any(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
+                (load_any(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
+            const vec_any t_8 = exp2_any(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
+                log_decay_chunk_low_7)) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                store_any(key_features_2 + f * 32 + t_key, (load_any(k_tile + f * 32 + t_key) * t_5) * t_8);
+            }
+        }
+        /* key_features_3 = 0.0f - (linear_part_2 * beta) */
+        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(key_features_3 + t_key * 64 + e, 0.0f - (load_any(linear_part_2 + (t_key0 + t_key) *
+                        linear_part_2_row + e) * (beta[(t_key0 + t_key) * beta_row])));
+                }
+            }
+        }
+        /* state[f][e] += sum over t_key of key_features_2 * key_features_3 */
+        dot6_any(t_key1 - t_key0, key_features_2, key_features_3, state + (chunk - chunk0) * 4096);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void gated_deltanet_linear_dlog_decay_k_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) < 0.5f, p ... */
+        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
+        const float t_10 = powf(2.7182818f, t_9);
+        const int t_11 = t_10 < 0.5f;
+        const float t_12 = t_11 ? t_10 : 1.0f;
+        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(kept_share + f, splat_any(t_12));
+            store_any(lost_share + f, splat_any(t_13));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_14 = load_any(carried + f * 64 + e);
+                    const vec_any before_new15 = carried_14;
+                    const float kept_share_16 = kept_share[f];
+                    const vec_any carried_new17 = carried_14 * kept_share_16;
+                    store_any(carried + f * 64 + e, carried_new17);
+                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
+                        kept_share_16);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
+                        splat_any(1));
+                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta = call->beta + b * call->beta_at.batch + g * members * call->beta_at.head;
+    const int64_t beta_row = call->beta_at.row;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 0); /* [t_key: 32, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 4096); /* [t_key: 32, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 8320); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 8448); /* [j: 32] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
+        * call->dlog_decay_k_at.head : NULL;
+    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
+    float *const k_tile_2 = (float *)(void *)(part->work + 8576); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 16768); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 24960); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 25088); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 25216); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 4096); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 33408); /* [e: 64, t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(part->work + 41600); /* [j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(part->work + 41728); /* [j: 32] */
+    float *const linear_part_9_tile = (float *)(void *)(part->work + 41856); /* [j: 32] */
+    float *const linear_part_8_tile = (float *)(void *)(part->work + 41984); /* [j: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+            (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+            transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+            /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
+            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                linear_part_4_tile[j] = j < j1 - j0 ? linear_part_4[(j0 + j)] : 0;
+            /* linear_part_9_tile = linear_part_9, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                linear_part_9_tile[j] = j < j1 - j0 ? linear_part_9[(j0 + j)] : 0;
+            /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
+            /* query_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(query_sum + j, splat_any(0.0f));
+            }
+            /* query_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                vec_any query_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    query_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 32 + j);
+                        query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
+                }
+            }
+            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any query_sum_19 = load_any(query_sum + j);
+                const vec_any t_20 = pick_any(query_sum_19 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_19));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(k_tile_2 + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_20);
+                }
+            }
+            /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+            dot8_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+            /* query_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(query_sum_2 + j, splat_any(0.0f));
+            }
+            /* query_sum_2 += sum_from_state * neg(k_tile_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+               (log_decay_chunk_low - log_decay_k ... */
+            const float log_decay_chunk_21 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any t_23 = exp2_any(((log_decay_chunk_21 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_22 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                vec_any query_sum_2_in = (vec_any){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    query_sum_2_in += load_any(sum_from_state + f * 32 + j) * (-(load_any(k_tile_2 + f * 32 + j) *
+                        t_23));
+                }
+                store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(row_sum + j, splat_any(0.0f));
+                store_any(row_sum_compensation + j, splat_any(0.0f));
+            }
+            /* the ranges of t_key that some query of the tile may see */
+            struct attn_range t_key_range[] = {
+                {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+                {j0 + 1, 0},
+            };
+            const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+            /* the ranges that every query of the tile sees */
+            struct attn_range t_key_inside[] = {
+                {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+                {j1, 0},
+            };
+            const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+            for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+                for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                    t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* k_tile_3 = k, with zeros beyond the last row */
+                    transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                        for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                    if (beta_row == 1) {
+                        /* beta_tile = beta, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key)] : 0;
+                    } else {
+                        /* beta_tile = beta, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta[(t_key0 + t_key) * beta_row] : 0;
+                    }
+                    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                    transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                        linear_part_2_tile, 32);
+                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                    /* key_sum_2 = 0.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        store_any(key_sum_2 + t_key, splat_any(0.0f));
+                    }
+                    /* key_sum_2 += k_tile_3 * k_tile_3 */
+                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                        vec_any key_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                            key_sum_2_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                const vec_any k_tile_3_24 = load_any(k_tile_3 + d * 32 + t_key);
+                                key_sum_2_in[vector] += k_tile_3_24 * k_tile_3_24;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                            store_any(key_sum_2 + t_key, load_any(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                        }
+                    }
+                    /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const vec_any key_sum_2_25 = load_any(key_sum_2 + t_key);
+                        const vec_any t_26 = pick_any(key_sum_2_25 == 0.0f, splat_any(0.0f),
+                            1.0f / sqrt_any(key_sum_2_25));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(k_tile_3 + d * 32 + t_key, load_any(k_tile_3 + d * 32 + t_key) * t_26);
+                        }
+                    }
+                    /* score[t_key][j] = sum over d of k_tile_3 * k_tile_2 */
+                    dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, k_tile_2, score);
+                    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const vec_any beta_tile_27 = load_any(beta_tile + t_key);
+                        for (int64_t e = 0; e < 64; e++) {
+                            store_any(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32
+                                + t_key) * beta_tile_27));
+                        }
+                    }
+                    /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                    dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                    /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                       log_decay_k_low_tile_2)) * 1.442695f)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any log_decay_k_tile_2_28 = load_any(log_decay_k_tile_2 + j);
+                        const vec_any log_decay_k_low_tile_2_29 = load_any(log_decay_k_low_tile_2 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_any(score + t_key * 32 + j, load_any(score_2 + t_key * 32 + j) * (-(load_any(score +
+                                t_key * 32 + j) * exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_28) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_29)) * 1.442695f))));
+                        }
+                    }
+                    if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                        t_key1)) { /* the tile is partly outside the mask */
+                        /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_30 = j0 + j + lane_any;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_any(score + t_key * 32 + j, pick_any(__builtin_convertvector((t_30 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_30), mask_any),
+                                    load_any(score + t_key * 32 + j), splat_any(0.0f)));
+                            }
+                        }
+                    }
+                    /* row_sum += score */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                        vec_any row_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            row_sum_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                row_sum_in[vector] += load_any(score + t_key * 32 + j);
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            add_any(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_any(1));
+                        }
+                    }
+                }
+            }
+            /* linear_part_5_tile = ((((select(m == 0, linear_part_8_tile, 0.0f) + select(m == 0, linear_part_9_tile,
+               0.0f)) + select(m == 0, q ... */
+            const int t_31 = m == 0;
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(linear_part_5_tile + j, (((((t_31 ? load_any(linear_part_8_tile + j) : splat_any(0.0f)) +
+                    (t_31 ? load_any(linear_part_9_tile + j) : splat_any(0.0f))) + (t_31 ? load_any(query_sum_2 + j) :
+                    splat_any(0.0f))) + (t_31 ? load_any(linear_part_4_tile + j) : splat_any(0.0f))) + (t_31 ?
+                    load_any(row_sum + j) : splat_any(0.0f))) + (t_31 ? load_any(linear_part_5_tile + j) :
+                    splat_any(0.0f)));
+            }
+            if (dlog_decay_k) {
+                /* dlog_decay_k = linear_part_5_tile */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = linear_part_5_tile[j];
+            }
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread that works on the head calls this function with its share, `part`. */
+static void gated_deltanet_linear_dlog_decay_k_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        gated_deltanet_linear_dlog_decay_k_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dlog_decay_k_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                gated_deltanet_linear_dlog_decay_k_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            gated_deltanet_linear_dlog_decay_k_queries_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is the workspace of this thread. */
+static void gated_deltanet_linear_terms_dgate_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate = call->gate + b * call->gate_at.batch + (g * members + m) * call->gate_at.head;
+    const int64_t gate_row = call->gate_at.row;
+    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
+        call->dlog_decay_at.head;
+    float *const dgate = call->dgate ? call->dgate + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
+    if (gate_row == 1) {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j)] : 0;
+    } else {
+        /* gate_tile = gate, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            gate_tile[j] = j < j1 - j0 ? gate[(j0 + j) * gate_row] : 0;
+    }
+    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(gate_tile + j, load_any(dlog_decay_tile + j) * pick_any(load_any(gate_tile + j) < (-1e+04f),
+            splat_any(0.0f), splat_any(1.0f)));
+    }
+    if (dgate) {
+        /* dgate = gate_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dgate[(j0 + j)] = gate_tile[j];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is the workspace of this thread. */
 static void gated_deltanet_terms_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2292,11 +13886,18 @@ static void gated_deltanet_terms_any(const struct call *call, int64_t task, unsi
 /* ==== which version this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; else NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int64_t of_pair, of_token; /* approximate multiply-adds per pair of query and key, or per token; the other is 0 */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys; /* a task is a tile of keys, of a key/value head or of a
                                                                 query head; or OF_QUERIES */
+    int saves;   /* forward stores for each query the values that backward needs */
+    int (*wanted)(const struct call *); /* whether a call wants a gradient of this part; NULL: the part always runs */
+    int units;      /* number of slices of the rows, if a task is a slice; 0: a task is a tile or a head */
+    int unit_heads; /* the heads whose rows are in a slice: 0: all, 1: one key/value head, 2: one query head */
+    size_t shared, slot, slots; /* bytes shared by the threads of a head; bytes of a slot; number of slots per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
 static struct version version(int64_t n_k)
@@ -2304,19 +13905,21 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70400, .of_token = 4160};
+        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70400, .of_token = 4160,
+            .saves = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70400, .of_token = 4160};
+        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70400, .of_token = 4160,
+            .saves = 1};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70400, .of_token = 4160};
+    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70400, .of_token = 4160, .saves = 1};
 }
 
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -2344,6 +13947,21 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
     (void)bytes_a_thread;
     return 1;
 #endif
+}
+
+/* Sets `part` to the share of thread `number` of a head that `there` threads compute together. The workspace has room
+   for `threads` threads, the number that was requested; OpenMP may have started fewer. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->segments = 0;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t gated_deltanet_params_size(void)
@@ -2501,7 +14119,7 @@ size_t gated_deltanet_workspace(const struct attn_problem *problem)
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
-    return v->rows != NULL;
+    return v->rows || v->head;
 }
 
 /* A call that is running, as all its threads see it. */
@@ -2514,6 +14132,7 @@ struct work {
     int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
     size_t bytes; /* bytes of the workspace for each thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Returns a number for the calling thread. omp_get_thread_num may be the function of another OpenMP library. */
@@ -2542,7 +14161,19 @@ static void work_on(void *work)
     const struct version *const this = w->this;
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    for (int64_t task; (task = take_task(w)) < w->tasks;) this->rows(w->call, task, own);
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    synchronise(&part); /* w->there is now final, and `together` may divide the workspace in another way */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
 /* Returns the number of threads, at most `threads`, for which the call has enough work: 2^18 multiply-adds each, about
@@ -2565,7 +14196,11 @@ static int run(const struct call *call, const struct version *this, int threads,
     const int64_t positions = this->of_keys ? p->n_k : p->n_q;
     int64_t tasks = p->batch * heads;
     tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    if (this->units)
+        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
+            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
     work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
     in_threads(&work, work_on);
     return 0;
 }
@@ -2578,6 +14213,29 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
     of_keys.p.n_q = call->p.n_k; /* one term for each key */
     const int error = run(&of_keys, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
+}
+
+/* Returns the bytes of an array with one element for each query of each head, such as a saved array. */
+static size_t row_bytes(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
+}
+
+static size_t saved_bytes(const struct attn_problem *p)
+{
+    return bytes_times(row_bytes(p), 0);
+}
+
+size_t gated_deltanet_saved(const struct attn_problem *problem)
+{
+    const size_t bytes = problem ? saved_bytes(problem) : 0;
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_saved(struct call *call, unsigned char *saved)
+{
+    (void)call;
+    (void)saved;
 }
 
 int gated_deltanet_forward(const struct attn_problem *problem, const struct gated_deltanet_params *params,
@@ -2607,9 +14265,397 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
     unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t saved = saved_bytes(problem);
+    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
     set_prefix_sums(&call, (unsigned char *)workspace);
     const int failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     return failed ? failed : run(&call, &this, threads, work, bytes);
+}
+
+/* ==== the gradients ==== */
+/* backward runs in parts, one after the other. The first part computes the saved values, unless forward has saved them.
+   Each later part computes some of the gradients. */
+INLINE int wanted_0(const struct call *call) { return call->linear_part_0 != NULL; }
+INLINE int wanted_1(const struct call *call) { return call->linear_part_1 || call->linear_part_7 || call->linear_part_9;
+    }
+INLINE int wanted_2(const struct call *call) { return call->dq || call->dlog_decay_q; }
+INLINE int wanted_3(const struct call *call) { return call->linear_part_2 != NULL; }
+INLINE int wanted_4(const struct call *call) { return call->linear_part_8 != NULL; }
+INLINE int wanted_5(const struct call *call) { return call->dv != NULL; }
+INLINE int wanted_6(const struct call *call) { return call->linear_part_3 || call->linear_part_5 || call->linear_part_6;
+    }
+INLINE int wanted_7(const struct call *call) { return call->linear_part_4 != NULL; }
+INLINE int wanted_8(const struct call *call) { return call->dk != NULL; }
+INLINE int wanted_9(const struct call *call) { return call->dbeta != NULL; }
+INLINE int wanted_10(const struct call *call) { return call->dlog_decay_k != NULL; }
+INLINE int wanted_11(const struct call *call) { return call->dgate != NULL; }
+
+static struct version part_version(int part, int64_t n_k)
+{
+    (void)n_k; /* not used if every target has one version of each part */
+    switch (part) {
+    case 0:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v4, .tile = 0, .own = 70400,
+            .of_token = 4160, .wanted = wanted_0};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v3, .tile = 0, .own = 70400,
+            .of_token = 4160, .wanted = wanted_0};
+#endif
+    return (struct version){.rows = gated_deltanet_linear_linear_part_0_any, .tile = 0, .own = 70400, .of_token = 4160,
+        .wanted = wanted_0};
+    case 1:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v4, .tile = 0,
+            .own = 74240, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v3, .tile = 0,
+            .own = 74240, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
+#endif
+    return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any, .tile = 0,
+        .own = 74240, .of_token = 4160, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    case 2:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_v4, .tile = 0, .own = 70528,
+            .of_token = 4160, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_v3, .tile = 0, .own = 70528,
+            .of_token = 4160, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_any, .tile = 0, .own = 70528,
+        .of_token = 4160, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    case 3:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v4, .tile = 0, .own = 70528,
+            .of_token = 4160, .wanted = wanted_3};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v3, .tile = 0, .own = 70528,
+            .of_token = 4160, .wanted = wanted_3};
+#endif
+    return (struct version){.rows = gated_deltanet_linear_linear_part_2_any, .tile = 0, .own = 70528, .of_token = 4160,
+        .wanted = wanted_3};
+    case 4:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = gated_deltanet_linear_linear_part_8_v4, .tile = 32, .own = 33280,
+            .of_token = 4160, .wanted = wanted_4, .of_keys = OF_KEY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = gated_deltanet_linear_linear_part_8_v3, .tile = 32, .own = 33280,
+            .of_token = 4160, .wanted = wanted_4, .of_keys = OF_KEY_HEAD};
+#endif
+    return (struct version){.rows = gated_deltanet_linear_linear_part_8_any, .tile = 32, .own = 33280, .of_token = 4160,
+        .wanted = wanted_4, .of_keys = OF_KEY_HEAD};
+    case 5:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = gated_deltanet_linear_dv_v4, .tile = 32, .own = 8320, .of_token = 4160,
+            .wanted = wanted_5, .of_keys = OF_KEY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = gated_deltanet_linear_dv_v3, .tile = 32, .own = 8320, .of_token = 4160,
+            .wanted = wanted_5, .of_keys = OF_KEY_HEAD};
+#endif
+    return (struct version){.rows = gated_deltanet_linear_dv_any, .tile = 32, .own = 8320, .of_token = 4160,
+        .wanted = wanted_5, .of_keys = OF_KEY_HEAD};
+    case 6:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v4, .tile = 0,
+            .own = 98688, .of_token = 4160, .wanted = wanted_6, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v3, .tile = 0,
+            .own = 98688, .of_token = 4160, .wanted = wanted_6, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
+#endif
+    return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any, .tile = 0,
+        .own = 98688, .of_token = 4160, .wanted = wanted_6, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    case 7:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = gated_deltanet_linear_linear_part_4_v4, .tile = 32, .own = 33280,
+            .of_token = 4160, .wanted = wanted_7, .of_keys = OF_KEY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = gated_deltanet_linear_linear_part_4_v3, .tile = 32, .own = 33280,
+            .of_token = 4160, .wanted = wanted_7, .of_keys = OF_KEY_HEAD};
+#endif
+    return (struct version){.rows = gated_deltanet_linear_linear_part_4_any, .tile = 32, .own = 33280, .of_token = 4160,
+        .wanted = wanted_7, .of_keys = OF_KEY_HEAD};
+    case 8:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = gated_deltanet_linear_dk_v4, .tile = 0, .own = 78464, .of_token = 4160,
+            .wanted = wanted_8, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = gated_deltanet_linear_dk_v3, .tile = 0, .own = 78464, .of_token = 4160,
+            .wanted = wanted_8, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = gated_deltanet_linear_dk_any, .tile = 0, .own = 78464, .of_token = 4160,
+        .wanted = wanted_8, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    case 9:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = gated_deltanet_linear_dbeta_v4, .tile = 32, .own = 128, .of_token = 4160,
+            .wanted = wanted_9, .of_keys = OF_QUERY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = gated_deltanet_linear_dbeta_v3, .tile = 32, .own = 128, .of_token = 4160,
+            .wanted = wanted_9, .of_keys = OF_QUERY_HEAD};
+#endif
+    return (struct version){.rows = gated_deltanet_linear_dbeta_any, .tile = 32, .own = 128, .of_token = 4160,
+        .wanted = wanted_9, .of_keys = OF_QUERY_HEAD};
+    case 10:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = gated_deltanet_linear_dlog_decay_k_v4, .tile = 0, .own = 42112,
+            .of_token = 4160, .wanted = wanted_10, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = gated_deltanet_linear_dlog_decay_k_v3, .tile = 0, .own = 42112,
+            .of_token = 4160, .wanted = wanted_10, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = gated_deltanet_linear_dlog_decay_k_any, .tile = 0, .own = 42112, .of_token = 4160,
+        .wanted = wanted_10, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    default:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = gated_deltanet_linear_terms_dgate_v4, .tile = 64, .own = 512, .of_pair = 128,
+            .wanted = wanted_11, .of_keys = OF_QUERY_HEAD};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = gated_deltanet_linear_terms_dgate_v3, .tile = 64, .own = 512, .of_pair = 128,
+            .wanted = wanted_11, .of_keys = OF_QUERY_HEAD};
+#endif
+    return (struct version){.rows = gated_deltanet_linear_terms_dgate_any, .tile = 64, .own = 512, .of_pair = 128,
+        .wanted = wanted_11, .of_keys = OF_QUERY_HEAD};
+    }
+}
+
+/* The numbers of keys at which a part may change to another version. */
+static const int64_t part_from[] = {
+    0
+};
+
+/* Replaces the gradients with respect to the prefix sums of a head by their sums from the last position to the first,
+   which are the gradients with respect to the terms. */
+static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
+    float *const sum = call->dlog_decay + task * n_k * 1;
+    const float *const of_query = call->dlog_decay_q + task * n_q * 1;
+    double high[1] = {0}, low[1] = {0};
+    (void)work;
+    for (int64_t t = n_k - 1; t >= 0; t--)
+        for (int64_t x = 0, at = t * 1, from = (t - n_k + n_q) * 1; x < 1; x++, at++, from++) {
+            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            if (from >= 0) add_to_sum(&high[x], &low[x], (double)of_query[from]);
+            sum[at] = (float)(high[x] + low[x]);
+        }
+}
+
+/* Sets the pointers and the strides of the gradients with respect to the prefix sums, which begin at `at`. */
+static void set_prefix_gradients(struct call *call, unsigned char *at)
+{
+    call->dlog_decay_q = (float *)(void *)at;
+    call->dlog_decay_k = call->dlog_decay = (float *)(void *)(at + prefix_rows(&call->p, call->p.n_q));
+    call->dlog_decay_q_at = call->log_decay_q_at;
+    call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
+}
+
+/* Makes the gradient with respect to the terms, if the call wants a gradient that depends on it. */
+static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
+{
+    const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
+    return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
+}
+
+/* Returns the largest workspace of a thread, in bytes, of any version of any part that runs for n_k keys or fewer. */
+static size_t part_bytes_a_thread(int64_t n_k)
+{
+    const struct version terms = terms_version();
+    size_t bytes = bytes_a_thread(&terms);
+    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
+        for (int part = 0; part < 12 && (k == 0 || part_from[k] <= n_k); part++) {
+            const struct version v = part_version(part, part_from[k]);
+            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+        }
+    return bytes;
+}
+
+/* Sets the pointers of the call: to the wanted gradients of parameters in `to`, and to the arrays at `left`, which some
+   parts fill for later parts. Returns the bytes that the arrays at `left` take if all are needed. */
+static size_t set_totals(struct call *call, const struct gated_deltanet_gradients *to, unsigned char *const left)
+{
+    const struct attn_problem *const p = &call->p;
+    size_t at = 0, most = 0;
+    if (to) {
+        call->dgate = to->gate;
+        call->dbeta = to->beta;
+    }
+    if (at > most) most = at;
+    at = 0;
+    if (call->dk || call->dgate || call->dq || call->dbeta) call->linear_part_0 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    call->linear_part_0_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+        (int64_t)bytes_times(64, p->n_k), 64};
+    if (call->dv || call->dbeta || call->dgate || call->dk) call->linear_part_1 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    call->linear_part_1_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+        (int64_t)bytes_times(64, p->n_k), 64};
+    if (call->dv || call->dbeta || call->dgate || call->dk) call->linear_part_2 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    call->linear_part_2_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+        (int64_t)bytes_times(64, p->n_k), 64};
+    if (call->dk) call->linear_part_7 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    call->linear_part_7_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+        (int64_t)bytes_times(64, p->n_k), 64};
+    if (call->dk) call->linear_part_6 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    call->linear_part_6_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+        (int64_t)bytes_times(64, p->n_k), 64};
+    if (call->dbeta) call->linear_part_3 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    if (call->dgate) call->linear_part_8 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    if (call->dgate) call->linear_part_9 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    if (call->dgate) call->linear_part_4 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    if (call->dgate) call->linear_part_5 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    if (at > most) most = at;
+
+    (void)p;
+    (void)left;
+    return most;
+}
+
+/* Returns the bytes of the workspace of backward that all threads share: arrays that parts fill for later parts, and
+   room for the saved values if forward has not saved them. */
+static size_t shared_bytes(const struct attn_problem *problem)
+{
+    size_t bytes = bytes_times(row_bytes(problem), 0 + 0);
+    struct call none = {.p = *problem};
+    bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
+    bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
+    bytes = bytes_plus(bytes, call_bytes(problem));
+    return bytes;
+}
+
+size_t gated_deltanet_backward_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
+        bytes = bytes_plus(shared_bytes(problem), of_threads);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_row_sums(struct call *call, unsigned char *rows)
+{
+    (void)call;
+    (void)rows;
+}
+
+static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
+{
+    const struct version this = part_version(part, call->p.n_k);
+    if (this.wanted && !this.wanted(call)) return 0;
+    return run(call, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+int gated_deltanet_backward(const struct attn_problem *problem, const struct gated_deltanet_params *params,
+    const float *q, const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv,
+    struct gated_deltanet_gradients *gradients, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
+        .dv = dv};
+    int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
+        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
+        return ATTN_EPOINTER;
+    if (!params || !params->gate || !params->beta) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
+    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    for (int part = 0; part < 12; part++) {
+        const struct version v = part_version(part, call.p.n_k);
+        if (!runs(&v)) return ATTN_EMACHINE;
+    }
+    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
+        given = problem->workspace_bytes;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
+    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    set_row_sums(&call, rows);
+    unsigned char *next = rows + 0 * row_bytes(problem);
+    next += set_totals(&call, gradients, next);
+    (void)next;
+    unsigned char *const prefix = work - call_bytes(problem);
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    set_prefix_sums(&call, prefix);
+    if (call.dgate)
+        set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
+    error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    if (!error) error = run_part(0, &call, threads, work);
+    if (!error) error = run_part(1, &call, threads, work);
+    if (!error) error = run_part(2, &call, threads, work);
+    if (!error) error = run_part(3, &call, threads, work);
+    if (!error) error = run_part(4, &call, threads, work);
+    if (!error) error = run_part(5, &call, threads, work);
+    if (!error) error = run_part(6, &call, threads, work);
+    if (!error) error = run_part(7, &call, threads, work);
+    if (!error) error = run_part(8, &call, threads, work);
+    if (!error) error = run_part(9, &call, threads, work);
+    if (!error) error = run_part(10, &call, threads, work);
+    if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
+    if (!error) error = run_part(11, &call, threads, work);
+    return error;
 }
 
 static const struct attn_param param[] = {
@@ -2631,12 +14677,22 @@ static int forward_any(const struct attn_problem *problem, const void *params, c
         (const float *)k, (const float *)v, (float *)out, workspace);
 }
 
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
+    void *workspace)
+{
+    return gated_deltanet_backward(problem, (const struct gated_deltanet_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk,
+        (float *)dv,
+        (struct gated_deltanet_gradients *)gradients, workspace);
+}
 
 const struct attn_kernel gated_deltanet_kernel = {
     .name = "gated_deltanet", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct gated_deltanet_params),
     .params_size = gated_deltanet_params_size, .params_init = params_init_any, .workspace = gated_deltanet_workspace,
     .forward = forward_any,
+    .saved = gated_deltanet_saved, .backward_workspace = gated_deltanet_backward_workspace, .backward = backward_any,
     .strides = offsetof(struct gated_deltanet_params, strides), .strides_bytes = sizeof(struct gated_deltanet_strides),
 };
 #endif /* a compiler of this language */

@@ -261,6 +261,14 @@ static bool is_alone(const struct problem_size *size)
     return size->members == 1 && size->n_q == 1;
 }
 
+/* Whether a call can run the program for this size. The terms of prefix sums are computed in calls of their own, for as
+   many queries as keys. */
+static bool runs_at(const struct program *program, const struct problem_size *size)
+{
+    if (program_computes_terms(program)) return size->n_q == size->n_k;
+    return program->by_heads ? is_alone(size) : !program->few || queries_are_few(size);
+}
+
 /* Returns the result of comparing a program, or the earlier result of a program with the same text. Returns NULL after
    a message. */
 static const struct judged *judge_once(struct checking_passes *x, const struct compilation *k, const struct pass *pass)
@@ -275,8 +283,7 @@ static const struct judged *judge_once(struct checking_passes *x, const struct c
     *j = (struct judged){.next = x->judged, .hash = hash};
     x->judged = j;
     for (int n = 0; n < c->of_passes && !wrong; n++)
-        if (k->program.by_heads ? is_alone(&c->size[n]) : !k->program.few || queries_are_few(&c->size[n]))
-            wrong = judge(x, &program, k->program.linear, n, j);
+        if (runs_at(&k->program, &c->size[n])) wrong = judge(x, &program, k->program.linear, n, j);
     if (wrong)
         complain(c->o, "%s: after pass '%s'%s%s: %s", c->p->spec->name, pass->name, x->of ? " of " : "",
                  x->of ? x->of : "", wrong);
