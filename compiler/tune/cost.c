@@ -1,5 +1,5 @@
-/* Predicts the time of a schedule: the roofline time of its form (linear or quadratic), plus the cost of moving tiles.
-   A search uses the prediction only to decide which candidates to measure first. */
+/* Predicts the time of a schedule with the cost model. A search uses the prediction to decide which candidates to
+   measure first. */
 #include "result.h"
 #include "space.h"
 #include "../cost/cost.h"
@@ -12,8 +12,8 @@
 
 static const double MOVE = 3; /* FLOPs that a core could do while one element is loaded from the second-level cache */
 static const double BROADCAST = 0.15; /* the cost of a broadcast load, relative to a multiply-add */
-static const double OUTSIDE = 0.25;   /* penalty for tiles that exceed the second-level cache: tiles of 3 times its size
-                                         cost 2 * OUTSIDE, that is 50%, more work */
+static const double OUTSIDE = 0.25;   /* penalty for tiles that exceed the second-level cache. Example: tiles of 3
+                                         times its size cost 2 * OUTSIDE = 50% more */
 
 double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p)
 {
@@ -41,8 +41,8 @@ double schedule_cycles(const struct unit *p, const struct target *t, const struc
         bytes = fmax(bytes, (double)loops_bytes(run.part[k]->loops));
         q = fmin(q, (double)queries_together(run.part[k]));
     }
-    /* The E accumulators of a query are loaded and stored once per tile of keys. A key and its value (D + E elements)
-       are loaded once per q queries. */
+    /* - The E accumulators of a query are loaded and stored once per tile of keys.
+       - The D + E elements of a key and its value are loaded once per q queries. */
     double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;
     double over = bytes / (double)t->l2_bytes;
     roofline.work = (roofline.work + moved) * (1 + OUTSIDE * fmax(0, over - 1));

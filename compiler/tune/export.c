@@ -100,8 +100,7 @@ static bool print_csv(const struct tune_run *runs, int count, struct text *out)
 
 /* ---- JSON: everything ---- */
 
-/* A JSON string. Text from other programs, or truncated text, may not be valid UTF-8; invalid bytes become '?'.
-   Control characters are kept, because put_json escapes them. */
+/* Makes a JSON string. Invalid UTF-8 bytes become '?'. Control characters stay, because put_json escapes them. */
 static json_t *word(const char *text)
 {
     json_t *made = json_string(text);
@@ -113,8 +112,7 @@ static json_t *word(const char *text)
     return made;
 }
 
-/* Appends JSON text, and escapes the control characters U+007F to U+009F, which Jansson does not escape. They occur
-   only inside strings, where \u escapes are allowed. */
+/* Appends JSON text. Escapes the control characters U+007F to U+009F, which Jansson does not escape. */
 static void put_json(const char *text, struct text *out)
 {
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
@@ -187,7 +185,7 @@ static json_t *run_json(const struct tune_run *run)
                               "backward", s->backward);
     json_t *spec = json_pack("{s:o, s:o, s:o}", "name", word(e->spec_name), "hash", word(e->spec_hash), "text",
                              word(e->spec_text));
-    /* a seed above INT64_MAX becomes a string of digits, because Jansson's integers are signed */
+    /* Jansson's integers are signed, so a seed above INT64_MAX becomes a string */
     json_t *seed = run->seed > INT64_MAX ? json_string(digits) : whole((int64_t)run->seed);
     return json_pack("{s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(run->id), "begun",
                      run->begun, "strategy", word(run->strategy), "seed", seed, "spec", spec, "machine",

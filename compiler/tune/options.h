@@ -13,12 +13,11 @@ struct tune_request {
     double time, limit; /* in seconds: for the whole search, and for one trial */
     int64_t trials, samples, document;
     uint64_t seed;
-    int64_t shard, shards; /* --shard 2/8: shard is 2, shards is 8. Measures only points whose number mod `shards` is
-                              shard - 1 */
+    int64_t shard, shards; /* --shard 2/8: shard is 2, shards is 8. Only points whose number mod 8 is 1 are measured */
 };
 /* Returns false after a message, with *status set. */
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);
-/* Removes from the space the knobs that --knobs does not name; returns false after a message. */
+/* Removes knobs that --knobs does not name from the space. Returns false after a message. */
 bool tune_knobs(const struct options *o, struct tune_space *space);
 
 #endif

@@ -84,8 +84,8 @@ void tuning_tell(const struct tuning *t, const struct tune_run *run)
     text_free(&line);
 }
 
-/* Keeps the old comment lines that this search does not replace: a search of backward keeps the lines about forward,
-   and vice versa. Lines about backward contain " backward: ". */
+/* Keeps the old comment lines about the other direction: about forward if this search is of backward, and vice
+   versa. Lines about backward contain " backward: ". */
 static void keep_comments(bool backward, const char *has, struct text *says)
 {
     for (const char *line = has; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -95,8 +95,8 @@ static void keep_comments(bool backward, const char *has, struct text *says)
     }
 }
 
-/* Makes the entry of SPEC.tuned.yaml for one length. Shapes of that length may have different best schedules; the
-   entry has the schedule of the shape with the largest batch * heads. Returns false if the old entry should stay. */
+/* Makes the entry of SPEC.tuned.yaml for one length. If several shapes have this length, the shape with the largest
+   batch * heads decides. Returns false if the old entry should stay. */
 static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
 {
     const struct outcome *max = NULL;
@@ -166,7 +166,7 @@ enum status tuning_write(struct tuning *t, const struct outcome *outcome, int co
 
 /* ---- a machine that is not idle ---- */
 
-/* A warning is given if times, or peaks, differ by more than this factor. Medians do not correct such differences. */
+/* If times or peaks differ by more than this factor, the user is warned. Medians do not correct such differences. */
 static const double UNSTEADY = 1.1;
 
 void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run)

@@ -82,7 +82,7 @@ static bool same_place(const struct tune_experiment *a, const struct tune_experi
            strcmp(a->attnc, b->attnc) == 0 && strcmp(a->target, b->target) == 0;
 }
 
-/* Prints the machine, target and compiler of the run `first`, and below them a table of all runs that share them. */
+/* Prints the machine, target and compiler of the run `first`, and a table of all runs with the same three. */
 static void print_place(const struct tune_run *runs, int count, int first, const struct line *line, const int *width,
                         struct text *out)
 {

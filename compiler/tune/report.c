@@ -42,8 +42,8 @@ static void add_escaped(struct text *out, const char *text)
 
 /* ---- facts about a run and its trials ---- */
 
-/* The speed of a trial relative to the default schedule: times is 1 / ratio, and its confidence interval is low to
-   high. `known` is false if the trial has no samples. */
+/* The speed of a trial relative to the default schedule, with a confidence interval from low to high. times = 1 /
+   ratio. `known` is false if the trial has no samples. */
 struct speed {
     bool known;
     double times, low, high, seconds;
@@ -146,8 +146,8 @@ static const struct speed *best_speed(const struct view *v)
     return v->best ? &v->speed[v->best - v->run->trial] : NULL;
 }
 
-/* The run's result as one phrase, such as "1.25 times as fast as the compiler's own choice". *interval: the confidence
-   interval of the number, such as "1.20 to 1.31"; "" if the phrase has no number. */
+/* Returns the run's result as a phrase, such as "1.25 times as fast as the compiler's own choice". Sets *interval to
+   the number's confidence interval, such as "1.20 to 1.31", or to "". */
 static const char *gain_text(const struct page *p, const struct view *v, const char **interval)
 {
     *interval = "";
@@ -158,7 +158,7 @@ static const char *gain_text(const struct page *p, const struct view *v, const c
     return arena_printf(p->arena, "%.2f times as fast as the compiler's own choice", best->times);
 }
 
-/* The number of trials, in all and by status, such as "40: 36 measured, 4 wrong". */
+/* Returns the number of trials, in total and by status, such as "40: 36 measured, 4 wrong". */
 static const char *trials_text(const struct page *p, const struct tune_run *run)
 {
     struct text text = {0};
@@ -166,7 +166,7 @@ static const char *trials_text(const struct page *p, const struct tune_run *run)
     text_add(&text, "%d", run->trials);
     static const int statuses = TUNE_REFUSED + 1;
     for (int s = 0; s < statuses; s++) {
-        const int which = (s + TUNE_MEASURED) % statuses; /* statuses of trials that did not end come last */
+        const int which = (s + TUNE_MEASURED) % statuses; /* unfinished trials come last */
         int n = 0;
         for (int k = 0; k < run->trials; k++) n += run->trial[k].result.status == (enum tune_status)which;
         if (n == 0) continue;
@@ -381,8 +381,8 @@ static json_t *run_data(const struct page *p, const struct view *v)
                      knobs, "trials", trials);
 }
 
-/* Writes the runs as JSON in a script element. `<` is escaped, because "</script>" or "<!--" in the name of a spec
-   would otherwise end the element or begin a comment. */
+/* Writes the runs as JSON in a script element. Escapes `<`, because "</script>" in the name of a spec would end the
+   element. */
 static bool put_data(const struct page *p)
 {
     json_t *list = json_array();
@@ -424,5 +424,5 @@ void tune_report(const struct tune_run *runs, int count, struct text *out)
     const bool whole = put_data(&p);
     text_add(out, "<script>\n%s</script>\n</body>\n</html>\n", tune_report_script);
     arena_free(p.arena);
-    if (!whole) text_free(out); /* out of memory, which the caller sees from the empty text */
+    if (!whole) text_free(out); /* out of memory: the text is empty */
 }

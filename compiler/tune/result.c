@@ -1,4 +1,4 @@
-/* Statistics of samples: medians, and a confidence interval that does not assume a distribution of the noise. */
+/* Statistics of samples: medians and confidence intervals of medians. */
 #include "report.h"
 #include "result.h"
 #include "space.h"
@@ -26,9 +26,10 @@ static double *numbers(struct arena *arena, size_t count)
     return arena_alloc(arena, count * sizeof(double));
 }
 
-/* The largest k for which the interval from the k-th smallest to the k-th largest of n samples contains the median
-   with 95% confidence; 0 if there is none. For any distribution, the number of samples below its median is binomial
-   with parameters n and 1/2, so P(fewer than k below) has to be at most 2.5%. */
+/* Returns the largest k such that the interval from the k-th smallest to the k-th largest of n samples contains the
+   median with 95% confidence. Returns 0 if there is none.
+   The number of samples below the median is binomial with parameters n and 1/2, for any distribution. So P(fewer
+   than k samples below) must be at most 2.5%. */
 static int order_of_bounds(int n)
 {
     double below = 0;
@@ -69,7 +70,7 @@ double tune_seconds(const struct tune_result *r)
     return middle;
 }
 
-/* Whether an earlier trial of the run already has these samples, because the trials share one result. */
+/* Whether an earlier trial of the run has the same samples. Trials with equal C code share samples. */
 static bool repeated(const struct tune_run *run, int trial)
 {
     const int64_t from = run->trial[trial].same_as;
@@ -78,8 +79,8 @@ static bool repeated(const struct tune_run *run, int trial)
     return false;
 }
 
-/* Seconds of the default schedule in all samples of the run, in ascending order. Samples shared by several trials
-   are counted once. */
+/* Returns the seconds of the default schedule in all samples of the run, in ascending order. Samples that several
+   trials share count once. */
 static double *all_default_seconds(const struct tune_run *run, struct arena *arena, int *n)
 {
     int count = 0;
@@ -129,8 +130,8 @@ static bool by_default(const struct tune_space *s, const struct tune_point *p)
     return true;
 }
 
-/* Whether a later trial of the same point ended. Only the last trial of a point counts, because an earlier one with a
-   few lucky samples would otherwise win. */
+/* Whether a later trial of the same point ended. Then this trial does not count: its few samples may have been
+   lucky. */
 static bool corrected(const struct tune_run *run, int trial)
 {
     for (int t = trial + 1; t < run->trials; t++)

@@ -1,5 +1,4 @@
-/* The space of schedules of one spec, its points, and the cost model's prediction for a point. A point chooses one of
-   the listed values for every knob. */
+/* The space of schedules of a spec. A point of the space chooses one value for every knob. */
 #ifndef ATTNC_TUNE_SPACE_H
 #define ATTNC_TUNE_SPACE_H
 
@@ -17,12 +16,12 @@ struct tune_space {
 struct tune_point {
     int at[MAX_KNOBS];
 };
-/* Sets *space to the knobs that have an effect on forward, or on the gradients, when there are `keys` keys. Each knob
-   has its values and its default without `schedule:` in the spec. Defaults are for the best target that this machine
-   runs, or for the first target if it runs none. */
+/* Sets *space to the knobs that have an effect when there are `keys` keys. `backward`: knobs of the gradients;
+   otherwise knobs of forward. Defaults are those of the best target that this machine runs. */
 void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space);
-/* space_points returns the number of points, or INT64_MAX if there are more. Points are numbered from 0;
-   point_number and point_of convert between a point and its number. point_default: every knob has its default. */
+/* - space_points returns the number of points, or INT64_MAX if there are more.
+   - point_number and point_of convert between a point and its number. Numbers start from 0.
+   - In point_default, every knob has its default. */
 int64_t space_points(const struct tune_space *s);
 int64_t point_number(const struct tune_space *s, const struct tune_point *p);
 struct tune_point point_of(const struct tune_space *s, int64_t number);
@@ -32,11 +31,10 @@ void point_text(const struct tune_space *s, const struct tune_point *p, struct t
 
 /* ---- the cost model (cost.c) ---- */
 
-/* A prediction of the time of one call, for ranking schedules; infinity if the unit has no code for the shape. It
-   uses nominal rates from the table of targets, not measured ones, so every search ranks schedules in the same order.
-   `document`: the length of a document in positions; see count_work. */
+/* Predicts the time of one call, to rank schedules. Returns infinity if the unit has no code for the shape. Rates
+   are from the table of targets, so the order does not depend on measurements. `document`: see count_work. */
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document);
-/* The factor by which operand loads slow down matrix products that use the point's register block; 1: not at all. */
+/* Returns the factor by which operand loads slow down the point's matrix products; 1: not at all. */
 double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p);
 
 #endif

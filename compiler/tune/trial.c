@@ -1,6 +1,5 @@
-/* A trial: a child process compiles a candidate schedule, compares its output with the output of the default schedule,
-   and times both alternately. The parent enforces the time limit. Only children use OpenMP, because forking is not safe
-   in a process that has threads. */
+/* Runs one trial. A child process compiles a candidate schedule, checks its output, and times it. The parent
+   enforces the time limit. Only children use OpenMP, because a process with threads must not fork. */
 #include "result.h"
 #include "space.h"
 #include "trial.h"
@@ -21,14 +20,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double SAMPLE = 0.004; /* the minimum duration of a sample in seconds; short calls are repeated until it
-                                       is reached */
+static const double SAMPLE = 0.004; /* the minimum duration of a sample in seconds; short calls are repeated */
 static const double HOPELESS = 1.5; /* a candidate that is slower by this factor gets only FEWEST samples */
 static const double GRACE = 1.0;    /* seconds that a child gets to end by itself before it is killed */
 enum { FEWEST = 3, SHORT_LENGTH = 333, MAX_WRITTEN = 64 };
 
-/* A message from a child to its parent. It has at most 512 bytes (the minimum PIPE_BUF of POSIX), so that a pipe
-   transfers it as a whole. */
+/* A message from a child to its parent. A pipe transfers up to 512 bytes as a whole (the minimum PIPE_BUF of POSIX). */
 struct message {
     enum { SAID_CODE, SAID_SAMPLE, SAID_RESULT, SAID_MACHINE } what;
     char code[65];
@@ -65,8 +62,8 @@ int trial_interrupted(void)
 
 /* ---- files that OpenMP would leave ---- */
 
-/* LLVM's OpenMP runtime creates a file for each process that uses it, and removes the file at exit. A child that is
-   killed or ends with _exit would leave its file, so the file is removed here. */
+/* LLVM's OpenMP runtime creates a file per process and removes it at exit. A killed child leaves the file, so attnc
+   removes it. */
 enum { REGISTERED = 64 };
 static const char *const registered_in[] = {"/dev/shm", "/tmp"};
 enum { REGISTERED_IN = sizeof registered_in / sizeof *registered_in };
@@ -85,8 +82,7 @@ static void forget_openmp(pid_t process)
     for (int k = 0; k < REGISTERED_IN; k++) unlink(path[k]);
 }
 
-/* The paths at which OpenMP may have created the file of this child. The child's signal handler removes them, because
-   the parent may have died before the child. */
+/* The paths of this child's OpenMP files. The child's signal handler removes them, because the parent may be dead. */
 static char own_registration[REGISTERED_IN][REGISTERED];
 
 static void end_child(int number)
@@ -121,8 +117,7 @@ static void conclude(int pipe, enum tune_status status, const char *format, ...)
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
                              const struct tune_point *point, bool backward, const struct tuned_entry *base)
 {
-    struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* the knobs that SPEC.tuned.yaml would have. Setting
-                                                                  other knobs could change the defaults of the rest */
+    struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* the same knobs as in SPEC.tuned.yaml */
     struct schedule *of[2] = {arena_alloc(arena, sizeof **of), arena_alloc(arena, sizeof **of)};
     tuned_join(&e, backward, base);
     for (int k = 0; k < 2; k++) of[k]->knob = arena_alloc(arena, MAX_KNOBS * sizeof *of[k]->knob);
@@ -137,7 +132,7 @@ struct options point_options(struct arena *arena, const struct options *o, const
     return made;
 }
 
-/* One of the two kernels of a trial: of the candidate, or of the default schedule. */
+/* One of the two kernels of a trial: the candidate or the default schedule. */
 struct side {
     struct options o;
     struct unit *unit;
@@ -153,8 +148,8 @@ static bool make_source(struct side *s, struct arena *arena, const struct trial_
     s->o = point_options(arena, r->o, r->space, point, r->shape->backward, r->base);
     s->o.console.quiet = true;
     s->o.console.color = false;
-    s->o.emit = 0; /* The C must not have the comment with the command line: it names the schedule, so equal code
-                      would have different hashes. */
+    s->o.emit = 0; /* The comment with the command line names the schedule, so it would change the hash of equal
+                      code. */
     s->unit = unit_make(r->file, &s->o, &status);
     if (!s->unit) return false;
     unit_emit_here(s->unit, &s->o, "attnc tune", &s->source, &s->header);
@@ -180,8 +175,8 @@ static double element(const char *data, enum attn_dtype dtype, int64_t k)
     return NAN;
 }
 
-/* The maximum over the rows of |a - b| / |b|, where | | is the Euclidean norm of a row of `n` elements. If `length` is
-   not 0, it replaces |b|. Infinity if an element is finite in only one of the arrays. */
+/* Returns the maximum over the rows of |a - b| / |b|. | | is the Euclidean norm of a row of `n` elements. If
+   `length` is not 0, it replaces |b|. Returns infinity if an element is finite in only one array. */
 static double furthest_row(const char *a, const char *b, enum attn_dtype dtype, int64_t rows, int64_t n, double length)
 {
     double furthest = 0;
@@ -200,7 +195,7 @@ static double furthest_row(const char *a, const char *b, enum attn_dtype dtype, 
     return furthest;
 }
 
-/* The largest Euclidean norm of a row; elements that are not finite count as 0. */
+/* Returns the largest Euclidean norm of a row. Elements that are not finite count as 0. */
 static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, int64_t n)
 {
     double longest = 0;
@@ -215,7 +210,7 @@ static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, in
     return longest;
 }
 
-/* The tolerance for the relative difference of two kernels that add the same terms in different orders. */
+/* The tolerance for the relative difference of two kernels that add terms in different orders. */
 static double rounding(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-9 : dtype == ATTN_F32 ? 1e-3 : 3e-2;
@@ -226,13 +221,13 @@ struct written {
     char *data;
     size_t bytes;
     enum attn_dtype dtype;
-    int64_t rows, row; /* rows: the number of rows. row: the number of elements in a row */
-    bool cancels;      /* an array of gradients: terms of a row may cancel, so errors are relative to the largest norm
-                          of all rows */
+    int64_t rows, row; /* the number of rows, and of elements in a row */
+    bool cancels;      /* Gradients: terms of a row may cancel, so errors are relative to the longest row */
 };
 
-/* Sets *w to array `number` of the call; false if the call writes fewer arrays. Forward: 0 is out. Backward: 0 to 2 are
-   dq, dk and dv; then the gradients with respect to each learned parameter. */
+/* Sets *w to array `number` of the call, or returns false.
+   - forward: 0 is out.
+   - backward: 0 to 2 are dq, dk, dv. Then follow the gradients with respect to learned parameters. */
 static bool written(const struct call *c, int number, struct written *w)
 {
     static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
@@ -264,8 +259,8 @@ static bool written(const struct call *c, int number, struct written *w)
     return false;
 }
 
-/* Runs both kernels on the same arrays and compares what they write. If the outputs differ or a call fails, sends the
-   trial's result to the parent and returns false. */
+/* Runs both kernels on the same arrays and compares their outputs. If the outputs differ or a call fails, reports
+   that to the parent and returns false. */
 static bool agree(int pipe, struct call *by_default, struct call *candidate)
 {
     struct written w;
@@ -307,8 +302,8 @@ static double seconds_of(const struct call *c, int calls)
     return (attn_seconds() - start) / calls;
 }
 
-/* The number of calls of this kernel per sample, so that a sample takes SAMPLE seconds. Candidate and default schedule
-   have different numbers, because their times may differ by a factor of thousands. */
+/* Returns the number of calls in a sample, so that it takes SAMPLE seconds. Candidate and default may need different
+   numbers, because one may be a thousand times slower. */
 static int calls_of(const struct call *c)
 {
     const double once = seconds_of(c, 1);
@@ -316,8 +311,7 @@ static int calls_of(const struct call *c)
 }
 
 /* Measures the samples and sends each to the parent. `same`: both kernels have the same code. Odd samples call the
-   candidate first, even samples the default schedule. So each kernel runs equally often after the other one has filled
-   the caches. */
+   candidate first, even samples the default, because the first call fills the caches. */
 static void sample(int pipe, const struct call *by_default, const struct call *candidate, bool same, int samples)
 {
     struct tune_sample first[FEWEST];
@@ -416,8 +410,8 @@ struct child {
     int pipe, errors; /* pipe: the messages of the child. errors: a file with its standard error, or -1 */
 };
 
-/* Starts a child that calls `work`. `speaks`: its standard error is shown to the user; otherwise it goes to a file.
-   Returns false with errno set. */
+/* Starts a child that calls `work`. `speaks`: the user sees its standard error; otherwise a file gets it. Returns
+   false with errno set. */
 static bool start(struct child *c, void (*work)(int pipe, const void *user), const void *user, bool speaks)
 {
     int ends[2];
@@ -442,8 +436,8 @@ static bool start(struct child *c, void (*work)(int pipe, const void *user), con
         setpgid(c->pid, c->pid);
         return true;
     }
-    /* The child has its own process group, so Ctrl-C in a terminal reaches only the parent. PR_SET_PDEATHSIG ends the
-       child when the parent dies. */
+    /* The child has its own process group, so Ctrl-C reaches only the parent. PR_SET_PDEATHSIG ends the child when
+       the parent dies. */
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     registered_at(getpid(), own_registration);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) signal(numbers[k], end_child);
@@ -457,8 +451,8 @@ static bool start(struct child *c, void (*work)(int pipe, const void *user), con
     _exit(STATUS_DONE);
 }
 
-/* Waits for the next message of the child. Returns 1 if there is one, 0 if the child closed the pipe, -1 if the time
-   `until` has come or a signal arrived. */
+/* Waits for a message of the child. Returns 1 if there is one, 0 if the child closed the pipe. Returns -1 at the
+   time `until`, or after a signal. */
 static int hear(const struct child *c, double until, struct message *m)
 {
     for (;;) {
@@ -473,7 +467,7 @@ static int hear(const struct child *c, double until, struct message *m)
     }
 }
 
-/* Waits for the child to end, and kills it after GRACE seconds. `at_once`: sends it SIGTERM first. Returns its wait
+/* Waits for the child to end, and kills it after GRACE seconds. `at_once`: sends SIGTERM first. Returns its wait
    status. */
 static int finish(struct child *c, bool at_once)
 {

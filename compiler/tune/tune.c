@@ -1,6 +1,6 @@
-/* attnc tune: searches the schedules of a spec for the given shapes, stores every result, and writes the best
-   schedules to SPEC.tuned.yaml. A point is one schedule of the space; a trial measures one point. A leader is the
-   fastest point so far. A leader is measured again, because its few samples may only have been lucky. */
+/* attnc tune: searches the schedules of a spec, stores every result, and writes the best ones to SPEC.tuned.yaml.
+   - A point is one schedule. A trial measures one point.
+   - The leader is the fastest point so far. It is measured again, because its samples may have been lucky. */
 #include "report.h"
 #include "trial.h"
 #include "tune.h"
@@ -22,13 +22,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double FOR_LEADERS = 0.25; /* the fraction of a shape's time that is reserved for measuring leaders
-                                           again */
+static const double FOR_LEADERS = 0.25; /* the fraction of the time that is reserved for measuring leaders again */
 enum {
     CONFIRMED = 21,
     LEADERS = 8
-}; /* CONFIRMED: the number of new samples for a leader. LEADERS: how many leaders are measured again at most */
-enum { MAX_EXPECTED = 1 << 20 }; /* the cost model's results are kept for this many points */
+}; /* CONFIRMED: the number of new samples for a leader. LEADERS: the maximum number of leaders to measure again */
+enum { MAX_EXPECTED = 1 << 20 }; /* the cost model's results are kept for this number of points */
 
 /* ---- the cost model ---- */
 
@@ -48,8 +47,8 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     return cycles;
 }
 
-/* Compiling the spec for every point would take too long. KNOB_PRINT knobs do not change the loops, so they are set to
-   their defaults here, and points that differ only in such knobs share one result. point_loads adds their effect. */
+/* Compiling the spec for every point would take too long. So points that differ only in KNOB_PRINT knobs, which do
+   not change the loops, share one result. point_loads adds the effect of these knobs. */
 static double expected(void *user, const struct tune_point *point)
 {
     struct tuning *t = user;
@@ -72,7 +71,7 @@ static bool stop(void *user)
 
 /* ---- trials ---- */
 
-/* Appends the samples of `before`, an earlier result of the same point. Returns false if memory runs out. */
+/* Appends the samples of `before` to the result. Returns false if memory runs out. */
 static bool join(struct tune_result *result, const struct tune_result *before)
 {
     if (result->status != TUNE_MEASURED || before->samples == 0) return true;
@@ -84,7 +83,7 @@ static bool join(struct tune_result *result, const struct tune_result *before)
     return true;
 }
 
-/* The argument of known_code, which searches the database for a trial that measured the same C code. */
+/* The argument of known_code. */
 struct question {
     struct tuning *t;
     struct arena *arena;
@@ -115,11 +114,10 @@ static bool out_of_memory(struct tuning *t)
     return false;
 }
 
-/* Measures the point and stores the result. `known`: an earlier trial of the point, or NULL.
-   - `joined`: the samples of `known` are kept, and new samples are added until there are `samples`; otherwise new
-     samples replace the samples of `known`.
-   - A point whose C code was already measured for another point shares that result.
-   Returns false if the trial was interrupted, or after a message. */
+/* Measures the point and stores the result. `known` is an earlier trial of the point, or NULL.
+   - `joined`: adds samples to those of `known`. Otherwise the new samples replace them.
+   - If another point has the same C code, its result is shared.
+   Returns false after an interruption or a message. */
 static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                     const struct tune_trial *known, bool joined, struct tune_result *result)
 {
@@ -175,8 +173,8 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     return done;
 }
 
-/* Whether the result has enough samples to be reported as the best. Few samples do not suffice: among many
-   candidates, the one that leads was probably lucky. */
+/* Whether the result has enough samples to be reported as the best. With few samples, the fastest of many candidates
+   is probably lucky. */
 static bool confirmed(const struct tune_result *result)
 {
     return result->status == TUNE_MEASURED && result->samples >= CONFIRMED;
@@ -200,8 +198,8 @@ static void note(struct tuning *t, const struct tune_point *point, const struct 
     tuning_progress(t, better);
 }
 
-/* Gets a result of the point with at least `samples` samples, from the database or by measuring. If the point then
-   leads, measures it again with CONFIRMED new samples. The caller frees result->sample. */
+/* Gets a result with at least `samples` samples, from the database or by measuring. If the point then leads,
+   measures it again with CONFIRMED new samples. The caller frees result->sample. */
 static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                       struct tune_result *result)
 {
@@ -231,7 +229,7 @@ static bool in_shard(const struct tuning *t, const struct tune_point *point)
     return point_number(&t->space, point) % t->request.shards == t->request.shard - 1;
 }
 
-/* Measures the points that the strategy asks for, until it has no more points or the time is over. */
+/* Measures the strategy's points until it has no more, or the time is over. */
 static void search(struct tuning *t, int64_t run)
 {
     const struct search_request request = {&t->space, t->request.seed, t->request.trials, expected, t, stop};
@@ -256,7 +254,7 @@ static const struct tune_run *read_run(struct tuning *t, int64_t id)
     return run;
 }
 
-/* The measured trial with the lowest ratio below 1; NULL if there is none, or if that trial is already confirmed. */
+/* Returns the fastest trial, if it is faster than the default and not yet confirmed; otherwise NULL. */
 static const struct tune_trial *leader(const struct tune_run *run)
 {
     const struct tune_trial *found = NULL;
@@ -271,8 +269,8 @@ static const struct tune_trial *leader(const struct tune_run *run)
     return found;
 }
 
-/* Measures the schedule that SPEC.tuned.yaml has for this length, so that the best candidate is compared with it. The
-   default schedule needs no trial, because every trial measures it. Returns false if there is no result. */
+/* Measures the schedule of SPEC.tuned.yaml for this length, to compare it with the best candidate. Returns false if
+   there is no result. */
 static bool compare(struct tuning *t, int64_t run)
 {
     const struct tune_point by_default = point_default(&t->space);
@@ -288,8 +286,8 @@ static bool compare(struct tuning *t, int64_t run)
     return done;
 }
 
-/* Measures the fastest trial again, until the fastest one is confirmed: new samples may show that it was only lucky,
-   and then another trial leads. */
+/* Measures the fastest trial again until the fastest trial is confirmed. New samples may show that another trial is
+   faster. */
 static void confirm(struct tuning *t, int64_t run)
 {
     for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted(); k++) {
@@ -448,7 +446,7 @@ static enum status consult(const struct options *o, const struct tune_request *r
     return status;
 }
 
-/* Whether the operand is the name of a spec in the database and not a file to search. */
+/* Whether the operand is the name of a spec in the database. */
 static bool is_name(const char *operand)
 {
     const char *dot = strrchr(operand, '.');
@@ -488,7 +486,7 @@ int command_tune(const struct options *o)
     }
     free(t);
     arena_free(arena);
-    if (trial_interrupted()) { /* the results are written; now the program ends as if the signal had not been caught */
+    if (trial_interrupted()) { /* the results are written; now end as if the signal had not been caught */
         signal(trial_interrupted(), SIG_DFL);
         raise(trial_interrupted());
     }

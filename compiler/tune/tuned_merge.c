@@ -1,7 +1,7 @@
 /* Merges the results of a search with the entries of SPEC.tuned.yaml for other lengths.
-   - An entry that attnc wrote has a comment that begins with "n=4096 ": the length it was found for. It is used from
-     the geometric mean of this length and the length of the previous entry.
-   - An entry without this comment was written by hand. It is used from its `from`, which is not changed. */
+   - An entry of attnc has a comment that begins with the length it was measured at, such as "n=4096 ". The entry starts
+     at the geometric mean of this length and the previous entry's length.
+   - An entry without this comment was written by hand. It keeps its `from`. */
 #include "tuned_text.h"
 #include "../driver/driver.h"
 #include "../schedule/schedule.h"
@@ -47,8 +47,8 @@ static const char *comment_on(const struct lines *all, int line)
     return text + 1 + (text[1] == ' ');
 }
 
-/* The comments directly above line number `line`, joined with '\n'; NULL if there are none. If `beginning` is not NULL,
-   returns only the comments that begin with this text. */
+/* Returns the comments directly above line number `line`, joined with '\n', or NULL. If `beginning` is not NULL,
+   returns only comments that begin with it. */
 static const char *comments_above(struct arena *arena, const struct lines *all, int line, const char *beginning)
 {
     int first = line;
@@ -64,7 +64,7 @@ static const char *comments_above(struct arena *arena, const struct lines *all, 
     return made;
 }
 
-/* Appends all lines, except comments that begin with HEADER and stand directly above line number `line`. */
+/* Appends all lines, but not comments directly above line number `line` that begin with HEADER. */
 static void without_header(const struct lines *all, int line, struct text *out)
 {
     int first = line;
@@ -172,8 +172,7 @@ static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out)
 {
-    int n = 0, last = -1; /* last: the last entry that was written to `out`: its index in the file; -1: a found entry,
-                             or none yet */
+    int n = 0, last = -1; /* last: the index in the file of the last entry written; -1: a found entry, or none yet */
     for (int old = 0, new = 0; old < file->entries || new < count;) {
         const struct tuned_entry *was = old < file->entries ? &file->entry[old] : NULL;
         if (was && listed(found, count, tuned_length(was))) {

@@ -1,6 +1,5 @@
-/* Replaces the `schedule:` in the text of a spec, or inserts one. The rest of the text, with comments and layout, stays
-   as the author wrote it. The YAML parser's events give the position of the key `schedule`; the bytes from this key to
-   the end of its value are replaced. */
+/* Replaces or inserts the `schedule:` in the text of a spec. The rest of the text stays as its author wrote it. The
+   YAML parser gives the position of the key and the end of its value. */
 #include "space.h"
 #include "tuned_text.h"
 #include "../driver/driver.h"
@@ -9,8 +8,8 @@
 #include <string.h>
 #include <yaml.h>
 
-/* Whether the knob has several defaults: the default crossover differs between lengths, and default tiles of backward
-   differ between the parts of the gradients (such as dq, and dk with dv). */
+/* Whether the knob has several defaults. The default crossover depends on the length. Default tiles of backward
+   depend on the gradient (dq, or dk with dv). */
 static bool default_varies(const char *name)
 {
     return strcmp(name, "crossover") == 0 || strcmp(name, "backward.tile_q") == 0 ||
@@ -36,12 +35,12 @@ void tuned_join(struct tuned_entry *e, bool backward, const struct tuned_entry *
         if ((knob_of_backward(other->knob[k].name) != NULL) != backward) e->knob[e->knobs++] = other->knob[k];
 }
 
-/* The place of `schedule:` in the text of a spec, or the place where it can be inserted. Positions are in bytes. */
+/* The position of `schedule:` in the text, or the position to insert it, in bytes. */
 struct place {
-    bool found, flow;   /* found: `schedule:` is present. flow: the outermost map is written in braces */
+    bool found, flow;   /* found: `schedule:` is present. flow: the outermost map is in braces */
     size_t begin, end;  /* found: from the key `schedule` to the end of its value */
     size_t indent;      /* the number of spaces before a key of the outermost map */
-    size_t last, close; /* last: the end of the last value. close: the closing brace, or the end of the document */
+    size_t last, close; /* last: the end of the last value. close: the closing brace or the document's end */
     bool explicit_end;  /* the document ends with "..." */
 };
 
@@ -92,8 +91,7 @@ static bool find_place(const char *text, size_t length, struct place *place)
                 place->begin = begin;
             }
         }
-        /* The parser reports the end of a block (in the style without braces) only at the next token, as an empty
-           event. The end of the block's last scalar is used instead. */
+        /* The parser reports the end of a block without braces too late. Use the end of its last scalar instead. */
         const bool ends = leaf || (closes && end > begin);
         if (closes) depth--;
         if (ends && depth > 0) {
@@ -189,7 +187,7 @@ static bool has_comma(const char *text, size_t from, size_t to)
     return false;
 }
 
-/* Whether YAML reads the new text without errors, as a map whose `schedule` is a list with `entries` items. */
+/* Whether YAML reads the new text as a map whose `schedule` has `entries` items. */
 static bool reads_back(const struct text *made, int entries)
 {
     struct arena *arena = arena_new();

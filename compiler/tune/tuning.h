@@ -1,4 +1,4 @@
-/* A running search, for the files of `attnc tune`: tune.c searches, outcome.c reports and writes the results. */
+/* A running search. tune.c searches; outcome.c reports and writes the results. */
 #ifndef ATTNC_TUNE_TUNING_H
 #define ATTNC_TUNE_TUNING_H
 
@@ -30,39 +30,38 @@ struct tuning {
     struct tune_experiment experiment;
     struct tuned_file file_has; /* SPEC.tuned.yaml before the search */
     double started;
-    bool live, failed; /* live: progress is one line on a terminal. failed: the search stops after a message */
+    bool live, failed; /* live: progress is one line on a terminal. failed: stop after a message */
     /* The members below describe the current shape. */
     int shape, trials, failures; /* shape: its index in the request */
-    double until;                /* when the strategy has to stop, in seconds since `started` */
-    double *expected;            /* the cost model's cycles of each point, by point number; 0: not yet computed */
+    double until;                /* when the strategy must stop, in seconds since `started` */
+    double *expected;            /* the cost model's cycles by point number; 0: not yet computed */
     int64_t expected_size;
     struct tune_gain best; /* the gain of the best confirmed point */
     struct tune_point best_point;
-    const struct tuned_entry *in_force; /* the entry of SPEC.tuned.yaml that applies to the current length, or NULL */
+    const struct tuned_entry *in_force; /* the entry of SPEC.tuned.yaml for the current length, or NULL */
     struct tune_point in_force_point;
-    bool comparable; /* in_force_point is valid: the space has a point with the entry's values */
+    bool comparable; /* in_force_point is valid: the space has the entry's point */
 };
 
 /* The outcome of the search for one shape. */
 struct outcome {
     struct tune_run run;
-    bool measured; /* at least one trial of this search has a measurement */
-    bool compared; /* the schedule of SPEC.tuned.yaml for this length was measured, too, or is the default schedule */
+    bool measured; /* at least one trial was measured */
+    bool compared; /* the schedule of SPEC.tuned.yaml for this length was measured, or is the default */
 };
 
 /* Seconds since the start of the search. */
 double tuning_spent(const struct tuning *t);
 void tuning_clear_line(const struct tuning *t);
-/* Reports progress on standard error. A terminal shows one line that is overwritten after each trial; a file gets a
-   new line whenever `better` is true. */
+/* Reports progress on standard error. A terminal shows one line, which each trial overwrites. A file gets a new line
+   if `better`. */
 void tuning_progress(const struct tuning *t, bool better);
 /* Prints a line when a shape is finished. */
 void tuning_tell(const struct tuning *t, const struct tune_run *run);
-/* Warn that other programs may disturb the measurements: the times of a run vary too much, or the machine's peak has
-   changed since the start of the search. */
+/* Warn that other programs may disturb the measurements: times vary too much, or the peak has changed. */
 void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run);
 void tuning_say_peak_moved(struct tuning *t);
-/* Writes SPEC.tuned.yaml if an outcome changes an entry. */
+/* Writes SPEC.tuned.yaml if an entry changes. */
 enum status tuning_write(struct tuning *t, const struct outcome *outcome, int count);
 
 #endif

@@ -1,8 +1,9 @@
 /* The strategy `model`: Bayesian optimisation (Jones, Schonlau and Welch, 1998).
-   - A Gaussian process predicts the score of a point, which is the log of its ratio (search_score).
-   - Its inputs are the knobs on a logarithmic scale, and the cost model's prediction as a linear term.
+   - A Gaussian process predicts the score of a point. The score is the log of the point's ratio (search_score).
+   - Inputs of the process are the knobs on a logarithmic scale and the cost model's prediction.
    - The next point is the one with the maximum expected improvement (EI) of the score.
-   In this file, a point's `place` is its input vector. "Seen" points have a result, or are the default point. */
+   - The `place` of a point is its input vector.
+   - A point is "seen" if it has a result or is the default point. */
 #include "search.h"
 #include "strategy.h"
 #include "../../schedule/schedule.h"
@@ -14,22 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* - POOL: the maximum number of points in the initial pool.
-   - NEIGHBOURS: how many neighbours of the best points may be added to the pool.
-   - MAX_SEEN: the maximum number of seen points; when it is exceeded, some are forgotten.
-   - MAX_FITTED: how many of the seen points are used to fit the parameters. */
+/* - POOL: the maximum number of points in the initial pool
+   - NEIGHBOURS: the maximum number of neighbours that are added to the pool
+   - MAX_SEEN: if more points are seen, some are forgotten
+   - MAX_FITTED: the maximum number of seen points in a fit */
 enum { POOL = 2048, NEIGHBOURS = 1024, MAX_SEEN = 320, MAX_FITTED = 80, PARAMETERS = MAX_KNOBS + 2 };
 
 struct seen {
     int index; /* the index in the pool; -1: the default point */
     int64_t number;
-    double score, low; /* score: the log of the ratio. low: the log of the lower end of its confidence interval.
-                          infinity: the point failed */
+    double score, low; /* score: the log of the ratio, or infinity if the point failed. low: the lower end of the
+                          score's confidence interval */
     double noise;      /* the variance of the score, estimated from the samples */
-    bool sure;         /* more samples are not needed, or SURE_SAMPLES were already requested */
+    bool sure;         /* the point needs no more samples, or SURE_SAMPLES were requested */
 };
-/* The parameters of the covariance. The fit works with their logarithms (`parameter` in struct model); `steepness` is
-   the inverse of the length scale along a knob. */
+/* The parameters of the covariance. `steepness` is the inverse of the length scale along a knob. */
 struct kernel {
     int knobs;
     double steepness[MAX_KNOBS], noise, slope;
@@ -37,35 +37,35 @@ struct kernel {
 struct model {
     struct search_request request;
     struct search_pool pool;
-    double (*place)[MAX_KNOBS + 1]; /* for each point of the pool: every knob scaled to 0 … 1, then the cost model's
-                                       prediction, standardised over the pool */
+    double (*place)[MAX_KNOBS + 1]; /* of each point of the pool: every knob scaled to 0 … 1, then the standardised
+                                       prediction of the cost model */
     double default_place[MAX_KNOBS + 1];
     double expected_mean, expected_worst, expected_deviation; /* mean, worst value and deviation of the cost model's
                                                                  predictions for the pool */
     bool *asked;                                              /* for each point of the pool: whether it was returned */
     int64_t by_default;
-    int64_t explored;        /* the number of the point whose neighbours were added to the pool; -1: none yet */
-    int design, turns, idle; /* design: the number of initial points, which do not depend on the process. turns: how
-                                many points were asked for. idle: how many of the last ones had a tiny EI */
+    int64_t explored;        /* the number of the point whose neighbours were added to the pool last; -1: none yet */
+    int design, turns, idle; /* design: the number of initial points. turns: the number of points returned. idle: how
+                                many of the last points had a tiny EI */
     int64_t trials;
     struct seen seen[MAX_SEEN];
     int count;
 
-    /* The Gaussian process. K is the covariance matrix of the seen points, L its Cholesky factor: K = L L'. */
+    /* The Gaussian process. K is the covariance matrix of the seen points. L is its Cholesky factor: K = L L'. */
     int fitted;                   /* the number of seen points at the last fit; 0: not yet fitted */
     double parameter[PARAMETERS]; /* logarithms of: the length scale along each knob, the noise, and the weight of the
                                      cost model's prediction */
     struct kernel kernel;
-    double (*factor)[MAX_SEEN]; /* L; so far, its first `rows` rows are computed */
+    double (*factor)[MAX_SEEN]; /* L; its first `rows` rows are computed */
     double (*tried)[MAX_SEEN];  /* L for parameters that the fit is trying */
-    double (*reach)[MAX_SEEN];  /* for every point of the pool: inverse(L) * its covariances with the seen points */
+    double (*reach)[MAX_SEEN];  /* for each point of the pool: inverse(L) * its covariances with the seen points */
     int rows;
     double value[MAX_SEEN], weight[MAX_SEEN]; /* value: standardised scores (see `see`). weight: inverse(L) * value */
-    double works[MAX_SEEN], share;    /* a second regression predicts whether a point can be measured. Its data are 1
-                                         for measured points, 0 for failed points. share: the mean of these data. works:
+    double works[MAX_SEEN], share;    /* A second regression predicts whether a point can be measured. Its data are 1
+                                         for measured and 0 for failed points. share: the mean of the data. works:
                                          inverse(L) * (data - share) */
-    double mean, deviation, variance; /* mean, deviation: of the scores after `see` has limited them. variance: of the
-                                         process, for standardised scores */
+    double mean, deviation, variance; /* mean, deviation: of the limited scores. variance: of the process, for
+                                         standardised scores */
     int now;                          /* the index in the pool of the point that was returned last */
 };
 
@@ -80,8 +80,10 @@ static struct kernel kernel_of(const struct model *m, const double *parameter)
     return kernel;
 }
 
-/* The covariance of the scores at two places is a sum: a Matérn covariance (smoothness 5/2) of the knobs, a linear
-   covariance of the cost model's predictions, and 0.25 for an unknown constant offset. */
+/* The covariance of the scores at two places is the sum of
+   - a Matérn covariance (smoothness 5/2) of the knobs,
+   - a linear covariance of the cost model's predictions,
+   - 0.25, for an unknown constant offset. */
 static double covariance(const struct kernel *kernel, const double *a, const double *b)
 {
     double square = 0;
@@ -99,8 +101,8 @@ static const double *place_of(const struct model *m, int seen)
     return index < 0 ? m->default_place : m->place[index];
 }
 
-/* Computes row `n` of the Cholesky factor for the seen points chosen[0..n], or for the first n + 1 seen points if
-   `chosen` is NULL. Returns false if the pivot is not positive, which rounding can cause. */
+/* Computes row `n` of the Cholesky factor for the points chosen[0..n]. If `chosen` is NULL, the points are the first
+   n + 1 seen points. Returns false if rounding made the pivot negative or 0. */
 static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MAX_SEEN],
                        const int *chosen, int n)
 {
@@ -118,10 +120,9 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
     return true;
 }
 
-/* Standardises the scores of the seen points: subtracts their mean and divides by their standard deviation.
-   - A very bad score is first reduced to a limit, so that it does not hide the differences between good points.
-   - A failed point gets a mildly bad score, because the best points are often next to points that fail, for example
-     for lack of memory. The regression `works` keeps the search away from points that fail. */
+/* Standardises the scores of the seen points: subtracts the mean and divides by the standard deviation.
+   - A very bad score is limited first. It would hide the differences between good points.
+   - A failed point gets a mildly bad score, because the best points are often next to points that fail. */
 static void see(struct model *m)
 {
     double sorted[MAX_SEEN] = {0};
@@ -148,7 +149,7 @@ static void see(struct model *m)
     for (int k = 0; k < m->count; k++) m->value[k] = (m->value[k] - m->mean) / m->deviation;
 }
 
-/* The prior of parameter[k], which is normal (so the parameter itself is log-normal): its mean and deviation. */
+/* Returns the mean and deviation of the prior of parameter[k], which is normal. */
 static void prior(const struct model *m, int k, double *about, double *within)
 {
     const int knobs = m->request.space->knobs;
@@ -156,8 +157,8 @@ static void prior(const struct model *m, int k, double *about, double *within)
     *within = k < knobs ? 0.8 : 1.3;
 }
 
-/* The log of the posterior density of the parameters, given the scores of the `n` chosen points, up to a constant. The
-   variance of the process is set to its optimum. */
+/* The log of the posterior density of the parameters, up to a constant, given the scores of the `n` chosen points.
+   The variance of the process is set to its optimum. */
 static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n,
                          double (*factor)[MAX_SEEN])
 {
@@ -188,8 +189,8 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Fits the parameters by coordinate search: changes one parameter at a time while `likelihood` improves. Uses at most
-   MAX_FITTED seen points: the best points, and as many that are spread evenly over the remaining points. */
+/* Fits the parameters by coordinate search. Each step changes one parameter and must improve `likelihood`. Uses the
+   best seen points, and as many others that are spread evenly. */
 static void fit(struct model *m)
 {
     double(*factor)[MAX_SEEN] = m->tried;
@@ -231,8 +232,7 @@ static void reach_point(struct model *m, int p, int n)
     m->reach[p][n] = sum / m->factor[n][n];
 }
 
-/* Brings the process up to date with all seen points: fits the parameters again if there are enough new points, and
-   extends `factor`, `reach`, `weight` and `works`. */
+/* Updates the process for all seen points. Fits the parameters again if there are enough new points. */
 static void update(struct model *m)
 {
     see(m);
@@ -276,8 +276,8 @@ static double improvement(double best, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-/* The score that a new point should improve on: the lowest of the process's estimates of the true scores of seen
-   points. `luck`: the variance of the samples' noise, relative to the variance of the process. */
+/* Returns the score that a new point should improve on: the lowest estimate of a seen point's true score. `luck` is
+   the variance of the samples' noise, relative to the process's variance. */
 static double target(const struct model *m, double luck)
 {
     double inverse[MAX_SEEN], best = INFINITY;
@@ -291,13 +291,13 @@ static double target(const struct model *m, double luck)
     return best;
 }
 
-/* The index in the pool of the point with the maximum EI; *gain is its EI as a difference of scores. -1: all points
+/* Returns the index in the pool of the point with the maximum EI, and sets *gain to its EI. Returns -1 if all points
    were already returned. */
 static int most_promising(struct model *m, double *gain)
 {
     update(m);
-    /* The fitted noise has two parts: the noise of the samples (`luck`), and real differences between points that the
-       covariance does not explain (`lasting`). The second part can be gained at a new point, so it counts for EI. */
+    /* The fitted noise has two parts: the samples' noise (`luck`), and real differences between points (`lasting`).
+       A new point can gain from the second part, so it counts for EI. */
     const double noise = m->kernel.noise * m->variance;
     double luck = 0;
     for (int k = 0; k < m->count; k++) luck += m->seen[k].noise / m->count;
@@ -334,8 +334,8 @@ static double distance(const struct model *m, const double *a, const double *b)
     return square;
 }
 
-/* Returns the next initial point: the candidate whose nearest seen point is farthest away. Candidates are alternately
-   the best points in the cost model's order, and random points. -1: all candidates were returned before. */
+/* Returns the next initial point: the candidate that is farthest from the seen points. Candidates are the best
+   points of the cost model and random points, alternately. Returns -1 if no candidate is left. */
 static int design_point(const struct model *m)
 {
     enum { LIKED = 8, DRAWN = 24 };
@@ -379,8 +379,8 @@ static void place_point(const struct model *m, int64_t number, double *place)
     }
 }
 
-/* Sets the last element of the place: the cost model's prediction, standardised over the pool. A point without a
-   prediction gets the worst one of the pool. */
+/* Sets the last element of the place to the standardised prediction of the cost model. A point without a prediction
+   gets the worst prediction of the pool. */
 static void place_expected(const struct model *m, double expected, double *place)
 {
     if (expected == INFINITY) expected = m->expected_worst;
@@ -413,8 +413,7 @@ static void place_pool(struct model *m)
     }
 }
 
-/* If the pool is only a part of the space, adds the neighbours of the best seen point to the pool: points that differ
-   by one step in one knob. */
+/* Adds the neighbours of the best seen point to the pool. A neighbour differs by one step in one knob. */
 static void add_neighbours(struct model *m)
 {
     const struct tune_space *space = m->request.space;
@@ -475,8 +474,9 @@ static void *model_open(struct arena *arena, const struct search_request *reques
     return m;
 }
 
-/* The seen point to measure again with more samples; NULL if there is none. Without `rivals`: the best point, unless it
-   is `sure`. With `rivals`: the best point that is not `sure` and whose confidence interval includes the best score. */
+/* Returns the seen point that needs more samples, or NULL.
+   - Without `rivals`: the best point, unless it is `sure`.
+   - With `rivals`: the best point that is not `sure` and whose confidence interval includes the best score. */
 static struct seen *unsure(struct model *m, bool rivals)
 {
     const struct seen *leader = &m->seen[0];
@@ -521,7 +521,7 @@ static enum search_answer model_next(void *state, struct tune_point *point, int 
     return SEARCH_POINT;
 }
 
-/* Forgets every second point of the worse half. The remaining points still show which regions are bad. */
+/* Forgets every second point of the worse half. The others still show which regions are bad. */
 static void forget(struct model *m)
 {
     const struct seen *order[MAX_SEEN];
@@ -556,7 +556,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
         seen->sure = true;
         return;
     }
-    /* The variance of the median of n normal samples is about pi / 2 = 1.57 times the variance of their mean. */
+    /* For normal samples, the variance of the median is about pi / 2 = 1.57 times the variance of the mean. */
     double sum = 0, squares = 0;
     for (int s = 0; s < result->samples; s++)
         sum += log(result->sample[s].seconds / result->sample[s].default_seconds) / result->samples;

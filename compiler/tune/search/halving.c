@@ -1,8 +1,8 @@
 /* Successive halving (Jamieson and Talwalkar, 2016). The first round measures many points with few samples. Each later
-   round has three quarters as many trials as the round before. It measures
-   - the best points so far, with three times as many samples: a third as many points as the previous round had;
-   - a few points that may only have been unlucky: their confidence interval begins below the best score;
-   - new points: first neighbours of these best points (one or two steps in a knob), then points of the pool. */
+   round has three quarters as many trials. A later round measures
+   - the best third of the points of the previous round, with three times as many samples;
+   - a few points that may have been unlucky: their confidence interval begins below the best score;
+   - new points: neighbours of the best points, then points of the pool. */
 #include "search.h"
 #include "strategy.h"
 #include "../../support/support.h"
@@ -14,23 +14,23 @@
 
 enum { POOL = 4096, MIN_TRIALS = 64 };
 
-/* A point that was measured, or will be measured in this round. */
+/* A point that was measured or is in this round. */
 struct look {
     int64_t number;
-    double score, low; /* score: the log of the ratio. low: the log of the lower end of its confidence interval. Less is
-                          better */
+    double score, low; /* score: the log of the ratio, less is better. low: the lower end of the score's confidence
+                          interval */
     int samples;
 };
 struct halving {
     struct search_request request;
     struct search_pool pool;
-    int ranked, drawn, turns; /* ranked, drawn: how many points were taken from the cost model's order, and from a
-                                 random order. turns: if odd, the next point is from the random order */
+    int ranked, drawn, turns; /* ranked, drawn: the number of points taken from the cost model's order, and from a
+                                 random order. If turns is odd, the next point is random */
     int64_t left;             /* the number of trials left */
     struct look *look;        /* all points that were measured, and the default point */
     int looks;
-    struct look *round; /* the points of this round: first points to be measured again, then new points */
-    int size, at;       /* size: the number of points in `round`. at: the index of the next point to measure */
+    struct look *round; /* the points of this round: points to measure again, then new points */
+    int size, at;       /* size: the length of `round`. at: the next point to measure */
 };
 
 static bool in_round(const struct halving *h, int64_t number)
@@ -54,8 +54,8 @@ static bool add(struct halving *h, int64_t number)
     return true;
 }
 
-/* Adds one new point of the pool to the round, alternately from the cost model's order and from a random order. Returns
-   false if no new point is left. */
+/* Adds a new point of the pool to the round, alternately from the cost model's order and at random. Returns false if
+   no new point is left. */
 static bool add_from_pool(struct halving *h)
 {
     const int count = h->pool.count;
@@ -69,8 +69,9 @@ static bool add_from_pool(struct halving *h)
     return false;
 }
 
-/* Adds neighbours of a point until the round has `size` points. A step is to the next value of a knob. Without `far`:
-   one step in one knob. With `far`: two steps in one knob, or one step in each of two knobs. */
+/* Adds neighbours of a point until the round has `size` points. A step is to the next value of a knob.
+   - Without `far`: one step in one knob.
+   - With `far`: two steps in one knob, or one step in each of two knobs. */
 static void add_neighbours(struct halving *h, int64_t number, bool far, int size)
 {
     const struct tune_space *space = h->request.space;

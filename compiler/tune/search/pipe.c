@@ -1,5 +1,5 @@
-/* A strategy of the user: a command that exchanges lines of JSON with attnc through its standard input and output
-   (pipe_help describes the lines). attnc never blocks on the command, which may
+/* The strategy pipe:COMMAND. The user's command exchanges lines of JSON with attnc through pipes (see pipe_help). attnc
+   never blocks on the command. The command may
    - ask for several points before it reads a result, or never read results;
    - take any time, or end at any time. */
 #include "search.h"
@@ -56,9 +56,9 @@ enum { MAX_LINE = 1 << 16, TICK_MS = 50, GRACE_MS = 1000 };
 struct pipe_search {
     struct search_request request;
     const struct options *o;
-    pid_t child; /* the command's shell, which leads a process group; 0: it has ended and was reaped */
+    pid_t child; /* the command's shell, the leader of a process group; 0: it has ended */
     int status;  /* the wait status of the child; -1: unknown */
-    int in, out; /* pipes to the child's standard input and from its standard output; -1: closed */
+    int in, out; /* pipes to and from the child; -1: closed */
     struct text unsent, unread;
     int64_t asked;
 };
@@ -116,7 +116,7 @@ static bool start(struct pipe_search *x, const char *command)
     return error == 0;
 }
 
-/* Whether the child has ended; if so, it has been reaped. */
+/* Whether the child has ended. Reaps it. */
 static bool ended(struct pipe_search *x)
 {
     if (x->child == 0) return true;
@@ -133,8 +133,7 @@ static void wait_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* Writes as much of `unsent` as the pipe can take. A command that does not need results may have closed its standard
-   input; that is not an error. */
+/* Writes as much of `unsent` as the pipe takes. A command may close its standard input if it needs no results. */
 static void send_some(struct pipe_search *x)
 {
     sigset_t pipe_signal, before, pending;
@@ -152,7 +151,7 @@ static void send_some(struct pipe_search *x)
         else if (wrote < 0 && errno != EINTR)
             shut(&x->in);
     }
-    /* A write to a closed pipe has left a SIGPIPE pending. It is removed here, unless one was pending before. */
+    /* A write to a closed pipe makes a SIGPIPE pending. Remove it, unless one was pending before. */
     const struct timespec now = {0, 0};
     if (x->in < 0 && !sigismember(&pending, SIGPIPE))
         while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
@@ -166,7 +165,7 @@ static void send_some(struct pipe_search *x)
 
 /* ---- lines from the command ---- */
 
-/* Appends the line in quotes, shortened to 160 bytes, with control characters as escapes. */
+/* Appends the line in quotes, with control characters escaped, and shortened to 160 bytes. */
 static void quote(const char *line, size_t length, struct text *out)
 {
     enum { SHOWN = 160 };
@@ -199,7 +198,7 @@ static bool refuse(const struct pipe_search *x, const char *line, size_t length,
 static bool refuse_end(struct pipe_search *x)
 {
     struct text what = {0};
-    /* its standard output closes shortly before the process ends, so the exit status may come a little later */
+    /* the pipe closes shortly before the exit status is available */
     for (int k = 0; k < GRACE_MS / TICK_MS && !ended(x); k++) wait_ms(TICK_MS);
     if (x->child)
         text_add(&what, "closed its output");
@@ -231,8 +230,8 @@ static bool receive_some(struct pipe_search *x)
     }
 }
 
-/* Waits for the next line of the command. Returns it allocated with malloc; *length does not count the newline.
-   Returns NULL with *over set if the search should end; otherwise NULL after a message. */
+/* Waits for the next line of the command and returns it, allocated with malloc. *length does not count the newline.
+   Returns NULL with *over set if the search should end, or NULL after a message. */
 static char *next_line(struct pipe_search *x, size_t *length, bool *over)
 {
     bool last = false;
@@ -263,8 +262,8 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
         send_some(x);
         struct pollfd wait[2] = {{.fd = x->out, .events = POLLIN},
                                  {.fd = x->unsent.length ? x->in : -1, .events = POLLOUT}};
-        /* A background process of the command may keep the pipe open. So after the end of the command, attnc reads the
-           bytes that are in the pipe, and does not wait for more. */
+        /* A background process of the command may keep the pipe open. So if the command has ended, do not wait for
+           more bytes. */
         const bool dead = ended(x);
         if (poll(wait, 2, dead ? 0 : TICK_MS) < 0 && errno != EINTR) {
             complain(x->o, "cannot wait for the strategy's command: %s", strerror(errno));
@@ -274,7 +273,7 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
     }
 }
 
-/* The index of a JSON value among the values of the knob; -1 after a message. */
+/* Returns the index of a JSON value in the knob's list of values, or -1 after a message. */
 static int value_index(const struct pipe_search *x, const char *line, size_t length, const struct tune_knob *knob,
                        const json_t *value)
 {
@@ -315,8 +314,9 @@ static bool read_point(const struct pipe_search *x, const char *line, size_t len
     return true;
 }
 
-/* Parses one line of the command. Returns true if it asks for a point. Otherwise *done is set if the line ends the
-   search; if *done is false, a message was given. */
+/* Parses one line of the command.
+   - Returns true if the line asks for a point.
+   - Returns false with *done set if the line ends the search, or with *done false after a message. */
 static bool read_request(const struct pipe_search *x, const char *line, size_t length, struct tune_point *point,
                          int *samples, bool *done)
 {
@@ -379,7 +379,7 @@ static void add_space(struct pipe_search *x)
                                                (json_int_t)knob->value[knob->default_at]));
     }
     json_object_set_new(top, "space", knobs);
-    /* the seed is written here, because Jansson's integers are signed and cannot hold seeds above INT64_MAX */
+    /* Jansson's integers are signed and cannot hold seeds above INT64_MAX, so the seed is written here */
     char *text = json_dumps(top, JSON_COMPACT);
     if (text)
         text_add(&x->unsent, "%.*s,\"seed\":%" PRIu64 ",\"trials\":%" PRId64 "}\n", (int)strlen(text) - 1, text,
@@ -410,7 +410,7 @@ static void pipe_tell(void *state, const struct tune_point *point, const struct 
         add_number(top, "high", gain.high);
         add_number(top, "seconds", tune_seconds(result));
     } else {
-        /* A truncated message may end inside a UTF-8 character. Then every byte that is not ASCII becomes '?'. */
+        /* A truncated message may end inside a UTF-8 character. Then replace every non-ASCII byte by '?'. */
         char why[sizeof result->why];
         memcpy(why, result->why, sizeof why);
         json_t *word = json_string(why);

@@ -1,5 +1,5 @@
-/* Finds a strategy by name and calls it; and the two strategies that ignore results: `exhaustive` (all points in the
-   cost model's order) and `random`. */
+/* Finds a strategy by its name and calls it. Also contains the strategies `exhaustive` and `random`, which ignore
+   results. */
 #include "search.h"
 #include "strategy.h"
 #include "../../support/support.h"
@@ -144,7 +144,7 @@ struct search *search_open(const char *name, const struct search_request *reques
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed)
 {
     enum search_answer answer = SEARCH_OVER;
-    /* A user's command has to end its search itself; asking for too many trials is an error (pipe.c). */
+    /* A user's command must end its search itself. If it asks for too many trials, that is an error (pipe.c). */
     const bool enough = s->strategy != &search_pipe && s->request.trials > 0 && s->asked >= s->request.trials;
     if (!s->over && !enough) answer = s->strategy->next(s->state, point, samples);
     s->over = answer != SEARCH_POINT;

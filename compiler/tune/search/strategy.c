@@ -1,4 +1,4 @@
-/* Functions shared by strategies: random numbers from a seed, the pool of points, the score of a result. */
+/* Shared by strategies: random numbers, the pool of points, the score of a result. */
 #include "search.h"
 #include "strategy.h"
 #include "../result.h"
@@ -20,9 +20,8 @@ uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k)
     return (uint64_t)out[1] << 32 | out[0];
 }
 
-/* A Feistel network permutes the numbers of 2 * half bits. 2 * half is the smallest even number of bits that can hold
-   count - 1. A result of `count` or more goes through the network again (cycle walking), so the numbers below `count`
-   are permuted. */
+/* A Feistel network permutes the numbers of 2 * half bits, the smallest even number of bits that holds count - 1. If
+   the result is `count` or more, the network is applied again (cycle walking). */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k)
 {
     int half = 1;

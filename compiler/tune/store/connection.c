@@ -1,4 +1,4 @@
-/* Statements and transactions on the database. Every failure prints a message that names its cause. */
+/* Statements and transactions on the database. Every failure prints a message. */
 #include "connection.h"
 #include "store.h"
 #include "../../support/support.h"
@@ -26,8 +26,7 @@ bool store_wrong(struct store *s, enum status status, const char *format, ...)
     return false;
 }
 
-/* Whether a failed write was probably caused by the limit on file sizes (ulimit -f). SQLite does not keep errno for a
-   failed write to its log, so the limit is looked up here. */
+/* Whether the limit on file sizes (ulimit -f) probably caused the failed write. SQLite does not keep errno. */
 static bool beyond_limit(int code)
 {
     struct rlimit limit;
@@ -93,7 +92,7 @@ sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...
 
 bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...)
 {
-    sqlite3_reset(statement); /* returns the error of the previous execution, for which a message was already printed */
+    sqlite3_reset(statement); /* returns the error of the previous execution, which already has a message */
     va_list list;
     va_start(list, types);
     const bool bound = bind_all(s, statement, types, list);
@@ -144,7 +143,7 @@ bool store_read(struct store *s)
     return store_do(s, "BEGIN", "");
 }
 
-/* Rolls the transaction back, unless a failure such as a full disk has already ended it. */
+/* Rolls the transaction back. A full disk may already have ended it. */
 static void back(struct store *s)
 {
     if (!sqlite3_get_autocommit(s->db)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);

@@ -13,10 +13,10 @@
 bool store_failed(struct store *s);
 /* Prints the file's name and this message, sets s->status and returns false. */
 bool store_wrong(struct store *s, enum status status, const char *format, ...) IR_PRINTF(3, 4);
-/* Prepares a statement and binds its parameters. `types` has one letter for each: i (int64_t), d (double) or t (const
-   char *). Returns NULL after a message. The caller frees the statement with store_done. */
+/* Prepares a statement and binds its parameters. `types` has one letter per parameter: i (int64_t), d (double), t
+   (const char *). Returns NULL after a message. Free the statement with store_done. */
 sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...);
-/* Resets the statement, to run it again, and binds new parameters. */
+/* Resets the statement and binds new parameters, to run it again. */
 bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...);
 /* Reads the next row. Returns 1 if there is one, 0 if there are no more, -1 after a message. */
 int store_row(struct store *s, sqlite3_stmt *statement);
@@ -25,37 +25,37 @@ bool store_step(struct store *s, sqlite3_stmt *statement);
 void store_done(sqlite3_stmt *statement);
 /* Prepares, runs and frees a statement. */
 bool store_do(struct store *s, const char *sql, const char *types, ...);
-/* A transaction that writes: store_write begins it, store_written commits it if `well`, otherwise rolls it back.
-   store_write takes the write lock, so no other process changes what is read before the write. */
+/* store_write begins a transaction that writes. store_written commits it if `well`, otherwise rolls it back.
+   store_write takes the write lock, so no other process writes in between. */
 bool store_write(struct store *s);
 bool store_written(struct store *s, bool well);
-/* A transaction that only reads: store_read begins it, store_have_read ends it and returns `well`. All reads in between
-   see the same state of the database. */
+/* store_read begins a transaction that only reads. store_have_read ends it and returns `well`. All reads in between
+   see the same data. */
 bool store_read(struct store *s);
 bool store_have_read(struct store *s, bool well);
 
 /* ---- the schema ---- */
 
 enum { STORE_IS_ATTNC = 0x61746e63 }; /* PRAGMA application_id: "atnc" */
-/* The newest version of the schema: the number of migration steps in schema.c. */
+/* Returns the newest version of the schema: the number of steps in schema.c. */
 int store_newest(void);
-/* The version of the database: 0 if it is empty; -1 after a message, if it belongs to another program or was made by a
-   newer attnc. */
+/* Returns the version of the database, or 0 if it is empty. Returns -1 after a message if another program or a newer
+   attnc made it. */
 int store_version(struct store *s);
 bool store_migrate(struct store *s);
 
 /* ---- rows ---- */
 
-/* Sets *id to the id of this experiment in the database. Inserts the experiment if the database does not have it. */
+/* Sets *id to the id of this experiment in the database. Inserts the experiment if it is new. */
 bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id);
 bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, struct tune_experiment *e);
-/* Records that `trial` shares the result of the trial with the key `key` (column `key` of the table trials). */
+/* Records that `trial` shares the result of the trial with the key `key`. */
 bool store_set_same(struct store *s, int64_t trial, double finished, const char *status, const char *key);
 /* Stores the point of a trial: one row of `choices` for each knob. */
 bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space);
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result);
-/* Reads a trial with its point and its samples. The current row of `statement` must begin with STORE_TRIAL_COLUMNS,
-   selected from STORE_TRIALS: t is the trial; o is the trial whose result t shares, or NULL if t has its own result. */
+/* Reads a trial with its point and samples. The row of `statement` must begin with STORE_TRIAL_COLUMNS from
+   STORE_TRIALS. There, t is the trial, and o is the trial whose result t shares, or NULL. */
 #define STORE_TRIALS "trials t LEFT JOIN trials o ON o.key = t.same_as"
 #define STORE_TRIAL_COLUMNS \
     "t.id, t.begun, coalesce(o.status, t.status), coalesce(o.why, t.why), coalesce(o.work, t.work), coalesce(o.peak, " \
@@ -69,13 +69,13 @@ double store_now(void);
 
 /* ---- processes ---- */
 
-/* Describes this process in one line: host name, boot, PID namespace, process id and start time. */
+/* Describes this process in one line: host name, boot, PID namespace, process id, start time. */
 const char *process_here(struct arena *arena);
-/* Whether the process with this description has ended. A process that cannot be checked from here, such as one on
-   another machine, counts as ended a day after `begun`, the start of its trial in seconds since 1970. */
+/* Whether the process with this description has ended. A process on another machine cannot be checked. It counts as
+   ended a day after `begun`, in seconds since 1970. */
 bool process_gone(const char *process, double begun);
 
-/* how long to wait for the lock of another process, in milliseconds; tests shorten it */
+/* milliseconds to wait for another process's lock; tests shorten it */
 extern int store_patience;
 
 #endif

@@ -1,5 +1,4 @@
-/* Merges the database `from` into the database `to`: copies runs and trials that `to` does not have. Random keys tell
-   which rows of the two databases are the same. */
+/* Copies runs and trials that `to` does not have from the database `from`. Random keys identify equal rows. */
 #include "connection.h"
 #include "store.h"
 #include "../../spec/spec.h"
@@ -15,8 +14,8 @@ struct merge {
     struct arena *arena; /* for reading one trial */
 };
 
-/* Runs the query for the key. Sets *id to the first column of its row, or to 0 if there is no row; and *finished to the
-   second column, if `finished` is not NULL. Returns false after a message. */
+/* Runs the query for the key. Sets *id to column 1 of its row, or to 0 without a row, and *finished to column 2.
+   Returns false after a message. */
 static bool find_key(struct store *s, const char *sql, const char *key, int64_t *id, double *finished)
 {
     sqlite3_stmt *q = store_ask(s, sql, "t", key);
@@ -27,8 +26,7 @@ static bool find_key(struct store *s, const char *sql, const char *key, int64_t 
     return row >= 0;
 }
 
-/* Merges one trial. If both databases have the trial, the result that was finished later is kept. They differ if one
-   file was copied from the other before the trial ended, or before it got more samples. */
+/* Merges one trial. If both databases have it, the result that finished later is kept. */
 static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_space *space, int64_t run)
 {
     struct tune_trial trial;
@@ -53,8 +51,7 @@ static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_sp
     return !finished || store_set_result(m->to, id, when, &trial.result);
 }
 
-/* Merges one run with its trials. The columns of `row` are id, key, experiment, spec_name, spec_text, strategy, seed,
-   begun. */
+/* Merges one run and its trials. Columns of `row`: id, key, experiment, spec_name, spec_text, strategy, seed, begun. */
 static bool merge_run(struct merge *m, sqlite3_stmt *row)
 {
     struct arena *arena = arena_new();

@@ -1,5 +1,7 @@
-/* Opens the database of results. A file that attnc did not write is never changed; a write is complete or undone, even
-   if the process is killed; every failure prints a message. */
+/* Opens the database of results.
+   - A file of another program is never changed.
+   - A write is complete or undone, even if the process is killed.
+   - Every failure prints a message. */
 #include "connection.h"
 #include "store.h"
 #include "../../support/support.h"
@@ -15,8 +17,7 @@
 
 /* ---- opening ---- */
 
-/* Checks that the file can be created in its folder. The check is made here for its errno: if SQLite cannot create a
-   file, it tries to open it read-only and reports why that failed. */
+/* Checks that the file can be created in its folder. SQLite would report a misleading error. */
 static bool can_be_made(struct store *s)
 {
     struct text where = {0};
@@ -27,9 +28,8 @@ static bool can_be_made(struct store *s)
     return can || store_wrong(s, STATUS_MACHINE, "cannot be created: %s", strerror(why));
 }
 
-/* Checks from the first 100 bytes of the file that it is empty or a database of attnc, which has STORE_IS_ATTNC at
-   offset 68. Opening another program's database could already change it: SQLite may remove log files next to it. The
-   transaction that creates our tables also writes the mark, in the file itself: there is no write-ahead log yet. */
+/* Checks that the file is empty or a database of attnc, which has STORE_IS_ATTNC at offset 68. Only the first 100
+   bytes are read, because opening another program's database could change it. */
 static bool ours(struct store *s, bool readonly)
 {
     unsigned char head[100] = {0};
@@ -55,8 +55,7 @@ static bool ours(struct store *s, bool readonly)
     return mark == STORE_IS_ATTNC || store_wrong(s, STATUS_INPUT, "this database belongs to another program");
 }
 
-/* Whether the file is on a network file system. SQLite's write-ahead log needs memory that is shared by all processes
-   that use the database, which is impossible between machines. */
+/* Whether the file is on a network file system. SQLite's write-ahead log does not work there. */
 static bool shared_between_machines(const struct store *s)
 {
     static const unsigned elsewhere[] = {
@@ -95,8 +94,8 @@ static bool left_behind(const struct store *s, const char *suffix)
     return there;
 }
 
-/* Opens a database in a folder that cannot be written. SQLite normally creates files next to the database even for
-   reading, unless it is told that the database is immutable. Without a log, all its data is in the file itself. */
+/* Opens a database in a read-only folder. SQLite normally creates files next to the database. It does not if it is
+   told that the database is immutable. */
 static bool connect_unchanging(struct store *s)
 {
     if (left_behind(s, "-wal") || left_behind(s, "-journal"))
@@ -117,7 +116,7 @@ static bool connect_unchanging(struct store *s)
     return done;
 }
 
-/* Connects to a copy of the database in memory instead, and migrates the copy. The file stays unchanged. */
+/* Connects to a copy of the database in memory, and migrates the copy. */
 static bool migrate_copy(struct store *s)
 {
     sqlite3 *from = s->db;
@@ -133,7 +132,7 @@ static bool migrate_copy(struct store *s)
     return done && store_migrate(s);
 }
 
-/* store_version in one read transaction, so that its three queries agree while another process creates the tables. */
+/* Calls store_version in one transaction, because another process may be creating the tables. */
 static int version_now(struct store *s)
 {
     const int version = store_read(s) ? store_version(s) : -1;
@@ -143,7 +142,7 @@ static int version_now(struct store *s)
 
 static bool open_to_read(struct store *s)
 {
-    /* Not SQLITE_OPEN_READONLY, because SQLite would then leave an empty log file. query_only forbids changes. */
+    /* With SQLITE_OPEN_READONLY, SQLite would leave an empty log file. query_only forbids changes instead. */
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE) || !store_do(s, "PRAGMA query_only = ON", "")) return false;
     const int code = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) & 0xff;
     if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && !connect_unchanging(s)) return false;
@@ -151,8 +150,7 @@ static bool open_to_read(struct store *s)
     return version >= 0 && (version == store_newest() || migrate_copy(s));
 }
 
-/* Ignores SIGXFSZ: a write beyond the limit on file sizes then fails like one to a full disk, instead of ending the
-   program. */
+/* Ignores SIGXFSZ. A write beyond the limit on file sizes then fails instead of ending the program. */
 static void outlive_limits(void)
 {
     struct sigaction now;
@@ -165,15 +163,15 @@ static bool open_to_write(struct store *s)
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) return false;
     const int version = version_now(s);
     if (version < 0) return false;
-    /* FULL: a commit is on the disk when it returns. This costs milliseconds, but a lost result would cost seconds to
-       measure again. */
+    /* FULL: a commit is on the disk when it returns. It takes milliseconds; measuring a lost result again takes
+       seconds. */
     if (!store_do(s, "PRAGMA synchronous = FULL", "")) return false;
     if (version < store_newest() && !store_migrate(s)) return false;
-    /* SQLite opens a file that cannot be written as read-only. Without this check, the first trial would fail. */
+    /* SQLite opens a write-protected file as read-only. Report that now, not in the first trial. */
     if (sqlite3_db_readonly(s->db, "main") == 1)
         return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
-    /* With a write-ahead log, readers and a writer do not wait for each other. The change of mode fails if another
-       process uses the database; the old mode is safe too, so the failure is ignored. */
+    /* With a write-ahead log, readers and a writer do not wait for each other. The change fails if another process
+       uses the database. The old mode is safe too, so ignore the failure. */
     sqlite3_exec(s->db, shared_between_machines(s) ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL", NULL,
                  NULL, NULL);
     return true;

@@ -1,5 +1,5 @@
-/* Tells whether the process that began a trial still runs. A killed process cannot report its end, so each trial stores
-   a description of its process, which another process can check. */
+/* Tells whether the process that began a trial still runs. A killed process cannot report its end. So each trial
+   stores a description of its process. */
 #include "connection.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 static const double A_DAY = 86400;
 
-/* Where a process id is valid: on one machine, since one boot, in one container (PID namespace). "-": unknown. */
+/* A process id is valid on one machine, since one boot, in one container. "-": unknown. */
 struct place {
     char machine[65], boot[65], container[65];
 };
@@ -27,15 +27,15 @@ static struct place this_place(void)
     return p;
 }
 
-/* The start time of the process in clock ticks since boot; 0 if no process with this id is running. */
+/* Returns the start time of the process in clock ticks since boot, or 0 if it is not running. */
 static unsigned long long process_begun(long id)
 {
     char path[64], line[1024], state;
     snprintf(path, sizeof path, "/proc/%ld/stat", id);
     FILE *file = fopen(path, "r");
     unsigned long long begun = 0;
-    /* Fields of proc(5): 2 is the name in brackets, which may itself contain blanks and brackets; 3 is the state; 22 is
-       the start time. */
+    /* Fields in proc(5): 2 is the name in brackets, which may contain blanks and brackets. 3 is the state. 22 is the
+       start time. */
     const char *after = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
     if (after &&
         sscanf(after + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state,

@@ -1,4 +1,4 @@
-/* Writes experiments, runs and trials as rows of the tables, each in one transaction, and reads them. */
+/* Writes and reads the rows of experiments, runs and trials. Each write is one transaction. */
 #include "connection.h"
 #include "store.h"
 #include "../../schedule/schedule.h"
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The columns of an experiment, in the order of the INSERT and SELECT below; its space is in other tables. */
+/* The columns of an experiment, in the order of the INSERT and SELECT below. */
 #define EXPERIMENT_TYPES "tttttiiiiii"
 #define EXPERIMENT_VALUES(e) \
     (e)->spec_hash, (e)->machine, (e)->compiler, (e)->attnc, (e)->target, (e)->shape.batch, (e)->shape.heads, \
@@ -206,8 +206,8 @@ static void at_point(struct text *sql, const struct tune_point *point, const str
                  k, point->at[k]);
 }
 
-/* Sets *trial to a trial of the run at this point that ended without a result: it was interrupted, or its process died.
-   0 if there is none. */
+/* Sets *trial to an interrupted trial of the run at this point, or to 0. A trial is also interrupted if its process
+   died. */
 static bool find_interrupted(struct store *s, int64_t run, const struct tune_point *point,
                              const struct tune_space *space, struct arena *arena, int64_t *trial)
 {
@@ -375,13 +375,13 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     return choices_read(s, space, trial) && samples_read(s, arena, trial);
 }
 
-/* A WHERE clause that selects the trials t of run ?1; if ?2 is true, the trials of all runs of the same experiment. */
+/* Selects the trials t of run ?1. If ?2 is true, selects the trials of all runs of the experiment. */
 #define OF_RUN \
     " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment " \
     "WHERE r.id = ?1)))"
 
-/* Sets *found to the last trial with a result that measured `point`. If `point` is NULL: the last trial with a result
-   that measured C code with the hash `code`. NULL: there is no such trial. */
+/* Sets *found to the last trial with a result at `point`. If `point` is NULL, sets it to the last trial whose C code
+   has the hash `code`. NULL: no such trial. */
 static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code,
                  const struct tune_space *space, struct arena *arena, struct tune_trial **found)
 {

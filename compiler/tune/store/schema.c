@@ -3,14 +3,13 @@
 #include "store.h"
 #include "../../support/support.h"
 
-/* steps[k] migrates a database from version k to version k + 1. A released step is never changed; new ones are
-   appended. In the tables,
+/* steps[k] migrates a database from version k to version k + 1. Never change a released step; append new ones. In the
+   tables
    - positions count from 0, times are seconds since 1970, and unknown values are NULL;
    - `id` identifies a row in this database only;
-   - `key`, 128 random bits, identifies a row also in copies of the database, which can be merged. */
+   - `key` has 128 random bits and identifies a row in all copies of the database. */
 static const char *const steps[] = {
-    /* An experiment (store.h): trials can be compared if they belong to the same experiment. Its space is stored in the
-       tables knobs and knob_values: a knob has several values, and `usual` marks the default value. */
+    /* An experiment (store.h). Its space is in the tables knobs and knob_values. `usual` marks the default value. */
     "CREATE TABLE experiments (id INTEGER PRIMARY KEY, spec_hash TEXT NOT NULL, machine TEXT NOT NULL, compiler TEXT "
     "NOT NULL, attnc TEXT NOT NULL,"
     " target TEXT NOT NULL, batch INTEGER NOT NULL, heads INTEGER NOT NULL, kv_heads INTEGER NOT NULL, length INTEGER "
@@ -22,15 +21,16 @@ static const char *const steps[] = {
     "value INTEGER NOT NULL,"
     " usual INTEGER NOT NULL CHECK (usual IN (0, 1)), PRIMARY KEY (knob, position), UNIQUE (knob, value)) WITHOUT "
     "ROWID;"
-    /* A run: one search. The seed is stored as decimal digits, because SQL's integers are signed and cannot hold half
-       of the 64-bit seeds. */
+    /* A run: one search. The seed is stored as digits, because SQL's integers are signed. */
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, experiment INTEGER NOT NULL REFERENCES "
     "experiments ON DELETE CASCADE,"
     " spec_name TEXT NOT NULL, spec_text TEXT NOT NULL, strategy TEXT NOT NULL, seed TEXT NOT NULL, begun REAL NOT "
     "NULL);"
-    /* A trial: one point, measured in one process. `finished` is NULL and the status is 'running' until the result
-       is complete. work: FLOPs of a call; peak: the machine's FLOPs per second; bytes: moved by a call; bandwidth:
-       the machine's bytes per second. */
+    /* A trial: one point, measured in one process. The status is 'running' until the result is complete.
+       - work: FLOPs of a call
+       - peak: the machine's FLOPs per second
+       - bytes: the bytes that a call moves
+       - bandwidth: the machine's bytes per second */
     "CREATE TABLE trials (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run INTEGER NOT NULL REFERENCES runs ON "
     "DELETE CASCADE, begun REAL NOT NULL,"
     " finished REAL, status TEXT NOT NULL, why TEXT, work REAL, peak REAL, bytes REAL, bandwidth REAL, CHECK "
@@ -44,8 +44,7 @@ static const char *const steps[] = {
     "seconds REAL NOT NULL, usual REAL NOT NULL,"
     " PRIMARY KEY (trial, position)) WITHOUT ROWID;",
 
-    /* Views for people who use SQL: trial_knobs has one row per knob of a trial, results has one row per trial with its
-       schedule as text. */
+    /* Views for people who use SQL. trial_knobs has one row per knob of a trial. results has one row per trial. */
     "CREATE INDEX trials_of_run ON trials (run);"
     "CREATE INDEX runs_of_experiment ON runs (experiment, strategy, seed);"
     "CREATE VIEW trial_knobs AS SELECT c.trial, k.name, v.value, v.usual FROM choices c JOIN knobs k ON k.id = c.knob"
@@ -63,10 +62,9 @@ static const char *const steps[] = {
     " (SELECT avg(usual) FROM samples s WHERE s.trial = t.id) AS mean_usual"
     " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment;",
 
-    /* - process: the process that began the trial (process_here). It shows whether a trial is still running, or its
-         process was killed.
-       - code: a hash of the C code that was measured.
-       - same_as: the key of the trial whose result this one shares, because both have the same C code. */
+    /* - process: the process that began the trial, which may have been killed (process_here)
+       - code: a hash of the C code that was measured
+       - same_as: the key of the trial whose result this one shares */
     "ALTER TABLE trials ADD COLUMN process TEXT;"
     "ALTER TABLE trials ADD COLUMN code TEXT;"
     "ALTER TABLE trials ADD COLUMN same_as TEXT;"
@@ -88,7 +86,7 @@ static const char *const steps[] = {
     " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON o.key "
     "= t.same_as;",
 
-    /* backward: 1 if the gradients were measured, with the values that forward saved; 0 for forward. */
+    /* backward: 1 if backward was measured, 0 if forward was. */
     "ALTER TABLE experiments ADD COLUMN backward INTEGER NOT NULL DEFAULT 0 CHECK (backward IN (0, 1));"
     "DROP VIEW results;"
     "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, "
@@ -144,7 +142,7 @@ int store_version(struct store *s)
 
 static bool climb(struct store *s)
 {
-    int version = store_version(s); /* read under the lock, because another process may have just migrated it */
+    int version = store_version(s); /* another process may have just migrated it */
     if (version < 0 || version == store_newest()) return version >= 0;
     for (; version < store_newest(); version++)
         if (sqlite3_exec(s->db, steps[version], NULL, NULL, NULL) != SQLITE_OK) return store_failed(s);

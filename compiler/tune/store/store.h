@@ -1,5 +1,7 @@
-/* The database of results, an SQLite file. An experiment is a spec, a machine and a shape; a run is one search for an
-   experiment; a trial is the measurement of one point in a run. */
+/* The database of results, an SQLite file.
+   - An experiment is a spec, a machine and a shape.
+   - A run is one search for an experiment.
+   - A trial is the measurement of one point in a run. */
 #ifndef ATTNC_TUNE_STORE_H
 #define ATTNC_TUNE_STORE_H
 
@@ -11,8 +13,7 @@
 
 /* The conditions under which a search measures. Trials of equal experiments can be compared and combined. */
 struct tune_experiment {
-    const char *spec_name, *spec_hash, *spec_text; /* the hash depends on what the spec computes, and not on its
-                                                      schedule */
+    const char *spec_name, *spec_hash, *spec_text; /* the hash does not depend on the spec's schedule */
     const char *machine;                           /* one line: processor, caches, threads */
     const char *compiler, *attnc;                  /* versions, such as "clang 19.1.7" and "0.1" */
     const char *target;
@@ -20,14 +21,13 @@ struct tune_experiment {
     struct tune_space space;
 };
 struct tune_trial {
-    int64_t id, same_as; /* same_as: the id of the trial whose result this one shares, because both have the same C
-                            code; 0: this trial was measured itself */
+    int64_t id, same_as; /* same_as: the id of the trial whose result this one shares; 0: none */
     double begun;        /* seconds since 1970 */
     struct tune_point point;
     struct tune_result result;
 };
 
-/* One search for one shape, as it was read from the database. */
+/* One search for one shape, read from the database. */
 struct tune_run {
     int64_t id;
     double begun;
@@ -43,47 +43,42 @@ struct store {
     const char *file; /* the path as the user gave it, for messages */
     const struct options *o;
     enum status status; /* the exit status for the last failure */
-    char name[];        /* the path; a relative path begins with "./", because SQLite gives the names ":memory:" and
-                           "file:..." a special meaning */
+    char name[];        /* A relative path begins with "./", because names such as ":memory:" are special for SQLite */
 };
 
-/* Opens the database; creates it if it does not exist, and migrates an older version. Returns NULL with *status set,
-   after a message.
+/* Opens the database, and creates or migrates it if necessary. Returns NULL with *status set, after a message.
    - `readonly`: the file must exist and is not changed.
-   - Several processes may have the database open. If one is killed, its finished trials remain.
+   - Several processes may have the database open. A killed process loses no finished trial.
    - A forked child must open the database itself. */
 struct store *store_open(const char *file, bool readonly, const struct options *o, enum status *status);
 void store_close(struct store *s);
-/* The functions below return false after a message, for example if the disk is full, the file cannot be written, or
-   another process holds the lock for too long. */
-/* Sets *run to a new run of the experiment. With `resume`, to the last run with the same experiment, strategy and seed,
-   if there is one. */
+/* The functions below return false after a message, for example if the disk is full. */
+/* Sets *run to a new run of the experiment. With `resume`: to the last run with the same experiment, strategy and
+   seed, if it exists. */
 bool store_run(struct store *s, const struct tune_experiment *e, const char *strategy, uint64_t seed, bool resume,
                int64_t *run);
-/* Sets *trial to a new trial of the run at the point. If the run has an interrupted trial there, that one is begun
-   again. */
+/* Sets *trial to a new trial at the point. If the run has an interrupted trial there, it is used again. */
 bool store_begin(struct store *s, int64_t run, const struct tune_point *point, const struct tune_space *space,
                  int64_t *trial);
-/* Marks a trial as interrupted, so without a result. */
+/* Marks a trial as interrupted. */
 bool store_interrupt(struct store *s, int64_t trial);
-/* Ends a trial that shares the result of the trial `measured`, because both have the same C code. */
+/* Ends a trial that has the same C code as `measured`, and shares its result. */
 bool store_share(struct store *s, int64_t trial, int64_t measured);
-/* Ends a trial with a result, in one transaction. The samples replace the stored samples of the trial. */
+/* Ends a trial. The samples of the result replace the stored samples. */
 bool store_finish(struct store *s, int64_t trial, const struct tune_result *result);
-/* Returns the last trial at the point that has a result. Searches the run; with `anywhere`, all runs of its experiment.
-   Returns NULL if there is none; also after an error, with *failed set after a message. */
+/* Returns the last trial at the point that has a result, or NULL. `anywhere`: searches all runs of the experiment.
+   After an error, prints a message and sets *failed. */
 const struct tune_trial *store_find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point,
                                     const struct tune_space *space, struct arena *arena, bool *failed);
-/* Like store_find, for the last trial whose measured C code has that hash, at any point. */
+/* Like store_find, but finds the C code with this hash, at any point. */
 const struct tune_trial *store_find_code(struct store *s, int64_t run, bool anywhere, const char *code,
                                          const struct tune_space *space, struct arena *arena, bool *failed);
-/* Reads all runs of the spec with that name, or of all specs if it is NULL. Returns their number; -1 after a
-   message. */
+/* Reads all runs of the spec, or of all specs if `spec_name` is NULL. Returns their number, or -1 after a message. */
 int store_runs(struct store *s, const char *spec_name, struct arena *arena, struct tune_run **runs);
-/* Reads one run; `anywhere`: with the trials of all runs of its experiment. NULL after a message. */
+/* Reads one run. `anywhere`: with the trials of all runs of its experiment. Returns NULL after a message. */
 const struct tune_run *store_run_read(struct store *s, int64_t run, bool anywhere, struct arena *arena);
-/* Copies runs and trials from the database file `other` that this database lacks. For trials in both databases, keeps
-   the newer result. */
+/* Copies runs and trials that this database lacks from the file `other`. If both have a trial, keeps the newer
+   result. */
 bool store_merge(struct store *s, const char *other);
 
 #endif
