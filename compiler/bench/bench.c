@@ -1,7 +1,6 @@
-/* attnc bench measures kernels at points: combinations of length, heads and threads. Entries and points are defined in
-   request.h.
-   - At each point, short runs of all entries alternate, so that a disturbance of the machine affects all of them.
-   - After each point, the machine's peak is measured. Results are compared with the time that the roofline predicts. */
+/* attnc bench: measures kernels at several points (request.h).
+   - At each point, short runs of all entries alternate, so a disturbance affects all of them.
+   - After each point, the machine's peak is measured. */
 #include "bench.h"
 #include "request.h"
 #include "../cost/cost.h"
@@ -23,14 +22,14 @@
 #include <unistd.h>
 
 enum { MAX_RUNS = 2000, DTYPES = ATTN_I32 };
-static const double RUN_SECONDS = 0.01; /* the minimum duration of a run, which is one or more calls of an entry */
+static const double RUN_SECONDS = 0.01; /* the minimum duration of a run; a run is one or more calls */
 static const double FREE_SHARE = 0.9;   /* the fraction of free memory that may be used */
 
 /* An entry that is ready to be called at the current point. */
 struct prepared {
     struct call call;
     double *seconds; /* the time of each timed call */
-    double spent;    /* the sum of these times, without the first call */
+    double spent;    /* the sum of `seconds`, without the first call */
     int error;
 };
 
@@ -69,8 +68,8 @@ static void say_point(const struct running *r, int point, const char *what)
 
 /* ---- signals ---- */
 
-/* The watcher thread: waits for a signal, prints the report of the results so far, and ends the program by raising the
-   signal again. The main thread cannot do this: it may be inside a long call of a kernel. */
+/* The watcher thread. After a signal, it prints the results so far and raises the signal again, which ends the
+   program. The main thread may be inside a long call of a kernel. */
 
 static void *watch(void *user)
 {
@@ -80,8 +79,7 @@ static void *watch(void *user)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     pthread_mutex_lock(&r->lock);
     clear_line(r);
-    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL); /* a second signal ends the program at once, even if writing the
-                                                        report blocks */
+    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL); /* a second signal ends the program at once */
     r->b->interrupted = true;
     bench_report(r->b);
     raise(number);
@@ -98,14 +96,13 @@ static void watch_begin(struct running *r)
             sigaddset(&r->signals, numbers[k]);
     }
     pthread_mutex_init(&r->lock, NULL);
-    /* Kernels create threads later, and threads inherit the signal mask. With the signals blocked now, only the watcher
-       gets signals. */
+    /* Threads inherit the signal mask, so only the watcher gets signals. */
     pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask);
     r->watched = pthread_create(&r->watcher, NULL, watch, r) == 0;
     if (!r->watched) pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
 }
 
-/* Ends the watcher; signals have their default effect again. */
+/* Ends the watcher. Signals have their default effect again. */
 static void watch_end(struct running *r)
 {
     if (r->watched) {
@@ -137,8 +134,8 @@ static void release(struct prepared *p)
 
 /* ---- the work of a point ---- */
 
-/* The expected time of a call: the roofline's prediction, corrected by the quotient of measured and predicted time at
-   the last measured length with the same heads and threads. */
+/* Returns the expected time of a call: the roofline's time, multiplied by a correction. The correction is measured
+   time / roofline's time at the last length with the same heads and threads. */
 static double expected_seconds(const struct bench *b, int point, int entry)
 {
     const struct bench_point *here = &b->point[point];
@@ -157,7 +154,7 @@ static double expected_seconds(const struct bench *b, int point, int entry)
     return seconds;
 }
 
-/* Sets the rates of the machine, and the peak, in a result. With --decode the bandwidth is for reading only. */
+/* Sets the machine's rates and peak in a result. With --decode, the bandwidth is for reading only. */
 static void set_rates(const struct bench *b, enum dtype dtype, int threads, struct bench_result *result)
 {
     struct machine *m = b->machine;
@@ -170,7 +167,7 @@ static void set_rates(const struct bench *b, enum dtype dtype, int threads, stru
     if (result->on_units) result->peak_spread = fmax(result->peak_spread, machine_unit_peak_spread(m, threads));
 }
 
-/* Sets the members of the entry's result that need no measurement: form, work, bytes, and the machine's rates. */
+/* Sets the members of the entry's result that need no measurement. */
 static void count(const struct bench *b, int point, int entry, const struct call *call)
 {
     struct bench_point *at = &b->point[point];
@@ -192,8 +189,8 @@ static void count(const struct bench *b, int point, int entry, const struct call
     set_rates(b, unit->spec->dtype, at->threads, result);
 }
 
-/* Skips the entry and returns true if a call would take longer than --limit. With --decode, the time to make the state
-   at the position counts too. */
+/* Skips the entry and returns true if a call would take longer than --limit. With --decode, making the state counts
+   too. */
 static bool too_long(struct running *r, struct bench_result *result, double expected)
 {
     const struct bench *b = r->b;
@@ -212,7 +209,8 @@ static bool too_long(struct running *r, struct bench_result *result, double expe
     return true;
 }
 
-/* Prepares an entry for calls at this point. Returns false if the entry is skipped; its result then has the reason. */
+/* Prepares an entry for calls at this point. If the entry is skipped, its result has the reason, and false is
+   returned. */
 static bool prepare(struct running *r, int point, int entry)
 {
     struct bench *b = r->b;
@@ -282,7 +280,7 @@ static double call(struct running *r, int entry, struct bench_result *result)
     return seconds;
 }
 
-/* The minimum number of timed calls: 3, or fewer if a call takes longer than --time. */
+/* Returns the minimum number of timed calls: 3, or fewer if calls are longer than --time. */
 static int min_runs(const struct bench *b, double call_seconds)
 {
     return call_seconds <= b->request.time ? 3 : call_seconds <= 4 * b->request.time ? 2 : 1;
@@ -302,7 +300,7 @@ static void note_runs(struct running *r, int entry, struct bench_result *result,
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Runs the entry once: calls it until `length` seconds have passed. Returns false if it needs no more runs. */
+/* Calls the entry until `length` seconds have passed. Returns false if the entry needs no more runs. */
 static bool run_entry(struct running *r, struct bench_result *result, int entry, double length)
 {
     const struct bench *b = r->b;
@@ -319,8 +317,7 @@ static bool run_entry(struct running *r, struct bench_result *result, int entry,
     return runs < MAX_RUNS && (p->spent < b->request.time || runs < min_runs(b, p->seconds[0]));
 }
 
-/* Measures the machine's peak and bandwidth again, after a point. Each rate is the maximum of all its measurements, so
-   the rates in earlier results are updated too. */
+/* Measures the machine's peak and bandwidth again, after a point. If a rate grows, earlier results get the new rate. */
 static void measure_machine(struct running *r, int point)
 {
     struct bench *b = r->b;
@@ -357,14 +354,14 @@ static void measure(struct running *r, int point)
     for (int e = 0; e < b->entries; e++) {
         if (!prepare(r, point, e)) continue;
         say_point(r, point, r->prepared[e].call.kernel->name);
-        /* The first call runs with cold caches, so its time is used only if a call takes too long to be repeated. */
+        /* The first call has cold caches, so its time counts only if there is no second call. */
         double seconds = r->prepared[e].seconds[0] = call(r, e, &at->result[e]);
         more[e] = !r->prepared[e].error && min_runs(b, seconds) > 1;
         if (!r->prepared[e].error && !more[e]) note_runs(r, e, &at->result[e], 1);
         if (seconds > length) length = seconds;
     }
-    /* Runs of all entries have the same duration: the time of the slowest first call. A third of --time is the maximum,
-       so that there are at least three runs. */
+    /* The slowest first call sets the duration of runs. It is at most a third of --time, so that there are three
+       runs. */
     if (length > b->request.time / 3) length = b->request.time / 3;
     while (any) {
         any = false;
@@ -381,8 +378,8 @@ static void measure(struct running *r, int point)
 
 /* ---- the command ---- */
 
-/* Warns if repeated measurements differ too much. The warning is printed to standard error, because standard output
-   may be redirected to a file. */
+/* Warns if repeated measurements differ too much. Uses standard error, because the user sees it even if output is
+   redirected. */
 static void warn_shaking(const struct bench *b)
 {
     double calls = 0, peak = 0;
@@ -469,8 +466,8 @@ static enum status run(struct bench *b, struct arena *arena)
     return status;
 }
 
-/* Checks the output files before the measurements: every file can probably be written, all names differ, and the name
-   of a plot ends in .svg. */
+/* Checks before the measurements that each output file has a different name and can be written, and that plots end
+   in .svg. */
 static enum status check_files(const struct options *o)
 {
     const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};

@@ -14,8 +14,7 @@ struct bench_request {
     int thread[MAX_COUNTS];
     struct head_counts head[MAX_COUNTS];
     int64_t batch, document;
-    double time, limit; /* in seconds. time: the minimum to spend on an entry at a point. limit: longer calls are
-                           skipped */
+    double time, limit; /* in seconds. time: the minimum for an entry at a point. limit: longer calls are skipped */
     uint64_t seed;
 };
 

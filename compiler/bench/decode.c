@@ -1,13 +1,13 @@
-/* attnc bench --decode appends tokens one by one to a sequence of a given length (the position). This file computes how
-   many tokens a call appends, and how many bytes each step reads. */
+/* attnc bench --decode appends tokens one by one to a sequence. This file counts the tokens of a call and the bytes
+   of each step. */
 #include "request.h"
 #include "../cost/cost.h"
 #include "../driver/driver.h"
 #include "../emit/emit.h"
 #include "../host/host.h"
 
-/* Returns the linear form that decodes on this machine, with a state of sums over chunks. NULL: the state has keys and
-   values instead. */
+/* Returns the linear form that decodes on this machine with sums in its state. NULL: the state has keys and values
+   instead. */
 static const struct compilation *carried(const struct unit *p)
 {
     for (int k = 0; k < p->extends; k++)
@@ -22,7 +22,7 @@ int64_t decode_tokens(const struct unit *p)
     return p->read_back < 0 ? DECODE_TOKENS : DECODE_TOKENS_OF_WINDOW;
 }
 
-/* The total size of the parameters that do not have an element per position. */
+/* Returns the size of all parameters without an element per position. */
 static double param_bytes(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     double bytes = 0;
@@ -35,8 +35,10 @@ static double param_bytes(const struct attn_kernel *kernel, const struct attn_pr
     return bytes;
 }
 
-/* The linear form: a step reads all sums, and the keys and values of some single tokens: of the last read_back tokens,
-   and of the tokens in the unfinished chunk, which are (chunk + 1) / 2 on average. */
+/* Linear form: counts the bytes of a step. A step reads
+   - all sums,
+   - the keys and values of the last read_back tokens,
+   - those of the unfinished chunk, (chunk + 1) / 2 tokens on average. */
 static void count_sums(const struct unit *p, const struct compilation *c, const struct problem_size *size,
                        struct bench_result *result)
 {
@@ -54,7 +56,7 @@ static void count_sums(const struct unit *p, const struct compilation *c, const 
     result->reach = (double)size->n_k * heads * linear_cost(c);
 }
 
-/* The quadratic form: a step reads the keys and values that its queries visit. Query heads that share a key/value head
+/* Quadratic form: a step reads the keys and values that its queries visit. Query heads that share a key/value head
    read its keys once. */
 static void count_keys(const struct bench *b, const struct unit *p, const struct problem_size *size, int threads,
                        struct bench_result *result)

@@ -1,5 +1,4 @@
-/* Reads the options of attnc bench. Most are lists of numbers; "1k..8k" is a range that doubles: 1024, 2048, 4096,
-   8192. */
+/* Reads the options of attnc bench. Most are lists of numbers. "1k..8k" is 1024, 2048, 4096, 8192. */
 #include "bench.h"
 #include "request.h"
 #include "../support/support.h"

@@ -1,6 +1,6 @@
 /* Draws time against length as SVG, on logarithmic axes.
-   - There is a curve for each entry, heads and threads, labelled at its right end.
-   - A curve is dashed where a call would have exceeded --limit; it then shows the expected time.
+   - Each entry, number of heads and number of threads has a curve, with a label at its right end.
+   - If a call would exceed --limit, the curve is dashed and shows the expected time.
    - Colours follow the viewer's light or dark scheme. */
 #include "bench.h"
 #include "request.h"
@@ -45,7 +45,7 @@ struct picture {
     struct curve curve[MAX_CURVES];
     struct scale x, y;
     double place[MAX_CURVES];
-    bool expected; /* a curve has dashes, so the legend explains them */
+    bool expected; /* a curve has dashes */
 };
 
 static double at(const struct scale *s, double value)
@@ -128,7 +128,7 @@ static void length_name(double n, char *text, size_t size)
         snprintf(text, size, "%.0f", n);
 }
 
-/* Draws ticks at the requested lengths whose labels have room, and at times of 10^k seconds. */
+/* Draws ticks at the requested lengths and at times of 10^k seconds. Labels without room are left out. */
 static void draw_axes(const struct picture *p)
 {
     const struct lengths *lengths = &p->b->request.lengths;
@@ -176,7 +176,7 @@ static void draw_line(const struct picture *p, int k, int from, int to, const ch
 {
     const struct curve *c = &p->curve[k];
     if (from < 0 || to - from < 1) return;
-    /* Earlier curves are wider, so that a later curve does not hide them. */
+    /* earlier curves are wider, so later curves do not hide them */
     double width = 2.2 + 0.8 * (p->curves - 1 - k);
     text_add(p->out,
              "<polyline class=\"s%d\" fill=\"none\" stroke-width=\"%.1f\" stroke-linejoin=\"round\"%s points=\"",
@@ -196,7 +196,7 @@ static void draw_curve(const struct picture *p, int k)
                  k % COLORS, at(&p->x, c->length[n]), at(&p->y, c->seconds[n]));
 }
 
-/* Places each label at the height of its curve's right end, and moves labels apart if they would overlap. */
+/* Places each label at the height of its curve's right end. Moves labels apart if they would overlap. */
 static void place_names(struct picture *p, int *order)
 {
     for (int k = 0; k < p->curves; k++) {
@@ -237,7 +237,7 @@ static void draw_names(const struct picture *p, const int *order)
     }
 }
 
-/* Appends the subtitle, which names what does not vary between curves, such as "8 heads of 64, f32, 2 threads". */
+/* Appends the subtitle, which names what all curves share, such as "8 heads of 64, f32, 2 threads". */
 static void add_subtitle(const struct picture *p, struct text *out)
 {
     const struct bench_request *q = &p->b->request;

@@ -13,12 +13,11 @@
 /* ---- figures of a result ---- */
 
 struct figures {
-    double gflops, share, intensity, expected, ratio; /* values of the best call. share: its rate divided by the peak.
-                                                         intensity: FLOPs per byte. expected: the roofline's time.
-                                                         ratio: best / expected */
-    double tokens, read, of_reading;                  /* tokens: per second. read: bytes per second. of_reading: `read`
-                                                         divided by the bandwidth */
-    bool memory_bound;                                /* the roofline says that memory is the limit */
+    double gflops, share, intensity, expected, ratio; /* of the best call. share: rate / peak. intensity: FLOPs per
+                                                         byte. expected: the roofline's time. ratio: best / expected */
+    double tokens, read, of_reading;                  /* tokens: per second. read: bytes per second. of_reading: read
+                                                         / bandwidth */
+    bool memory_bound;                                /* memory limits the speed, according to the roofline */
 };
 
 double bench_expected(const struct bench_result *r)
@@ -41,7 +40,7 @@ static struct figures figures_of(const struct bench *b, const struct bench_resul
                             .memory_bound = memory};
 }
 
-/* True if calls or the peak varied too much, so the machine was probably busy. */
+/* Whether calls or the peak varied so much that the machine was probably busy. */
 static bool bench_shaking(const struct bench_result *r)
 {
     return r->measured && (r->spread > SPREAD_MAX || r->peak_spread > SPREAD_MAX);
@@ -57,7 +56,7 @@ static bool told(const struct bench_result *r)
 enum { COLUMNS = 24, CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
-    const char *skipped; /* if not NULL, this reason is printed in place of the cells after PASS */
+    const char *skipped; /* the reason, which replaces the cells after PASS; or NULL */
 };
 enum column {
     LENGTH,
@@ -86,7 +85,7 @@ enum column {
     AGAINST
 };
 
-/* The time of backward divided by the time of forward; 0 if the entry is not backward or one of them was skipped. */
+/* Returns (time of backward) / (time of forward), or 0 if it is unknown or the entry is not backward. */
 static double over_forward(const struct bench *b, const struct bench_point *p, int entry)
 {
     const struct bench_result *r = &p->result[entry];
@@ -165,7 +164,7 @@ static void print_machine(const struct bench *b, struct text *out)
         }
 }
 
-/* Appends the notes below the table, which explain its columns and marks. */
+/* Appends the notes below the table. */
 static void print_notes(const struct bench *b, bool inexact, bool shaking, struct text *out)
 {
     const struct bench_request *q = &b->request;

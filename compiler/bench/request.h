@@ -1,5 +1,5 @@
-/* Declarations of attnc bench: the results, and the functions that measure and report them.
-   - An entry is a spec with a direction: forward or backward; with --decode, appending tokens.
+/* Declarations of attnc bench.
+   - An entry is a spec with forward, backward or, with --decode, appending tokens.
    - A point is a length, a number of heads and a number of threads. Every entry is measured at every point. */
 #ifndef ATTNC_BENCH_REQUEST_H
 #define ATTNC_BENCH_REQUEST_H
@@ -11,37 +11,36 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
-/* Sets *r from the options. If --threads is not given, r->thread[0] is 0, which means OpenMP's default. Returns false
-   after a message. */
+/* Sets *r from the options. Without --threads, r->thread[0] is 0: OpenMP's default. Returns false after a message. */
 bool bench_request_read(const struct options *o, struct bench_request *r);
 
-/* The result of one entry at one point. With --decode, times are per step, which appends one token to every sequence of
-   the batch, and `counts` is not printed. */
+/* The result of one entry at one point. With --decode, a time is of a step, which appends one token to every
+   sequence. */
 struct bench_result {
     bool measured;
-    char skipped[160];   /* the reason why the entry was skipped here; "" if it was not, or not yet */
+    char skipped[160];   /* the reason why the entry was skipped, or "" */
     const char *form;    /* "linear", "quadratic", with --decode also "few" */
     size_t saved;        /* bytes that forward saves for backward; 0 if backward is not measured */
     int runs;            /* the number of timed calls */
-    double median, best; /* seconds of a call; if it would exceed --limit, `best` is its expected time */
+    double median, best; /* seconds of a call; `best` is the expected time if a call would exceed --limit */
     double spread;       /* repeats_spread of the calls */
     struct counts counts;
     struct roofline roofline;
-    struct rates rates; /* the machine's rates, measured with the point's number of threads; with --decode the bandwidth
-                           is for reading only */
+    struct rates rates; /* the machine's rates with the point's threads; with --decode, the bandwidth is for reading
+                           only */
     const char *unit;   /* the instructions of the matrix products: "AVX2", "AMX" */
     bool on_units;      /* `unit` names matrix units, and `peak` is the peak of matrix units */
-    double peak;        /* the machine's peak in FLOPs per second; the report prints how much of it the call reached */
+    double peak;        /* the machine's peak in FLOPs per second */
     double peak_spread; /* repeats_spread of the measurements of the peak */
     size_t workspace;
     /* with --decode */
     int64_t tokens; /* the number of tokens that a call appends */
     double read;    /* bytes that a step reads */
     size_t state;   /* the size of the state in bytes */
-    double reach;   /* FLOPs to process the tokens before the position, to make the state there */
+    double reach;   /* FLOPs to make the state at the position */
 };
 struct bench_point {
-    int64_t length; /* of queries and keys; with --decode the number of tokens before the first measured one */
+    int64_t length; /* of queries and keys; with --decode, the number of tokens in the state at first */
     struct head_counts heads;
     int threads;
     struct bench_result result[MAX_ENTRIES];
@@ -52,37 +51,34 @@ struct bench {
     struct machine *machine;
     const struct target *target; /* the best target that this machine runs */
     const char *compiler;        /* the name and version of the compiler that compiled the kernels */
-    int entries;                 /* the number of entries: forward of each spec, followed by its backward with
-                                    --backward */
+    int entries;                 /* the number of entries: forward of each spec, and its backward with --backward */
     const struct unit *unit[MAX_ENTRIES];
     bool backward[MAX_ENTRIES];
     int points, begun; /* begun: the number of points whose measurement has begun */
     struct bench_point *point;
-    unsigned integers; /* the kinds of integers that specs have, of enum assumed */
+    unsigned integers; /* the kinds of integer parameters, as bits of enum assumed */
     bool interrupted;
 };
 
 /* The number of tokens that one call of --decode appends.
-   - Linear form: a chunk, because the last token of a chunk also updates the sums.
-   - Window: DECODE_TOKENS_OF_WINDOW. Now and then the state moves its keys to make room; with this many tokens, the
-     mean time of a token includes these moves.
+   - Linear form: a chunk, because the last token of a chunk updates the sums.
+   - Window: DECODE_TOKENS_OF_WINDOW. The state moves its keys at times; this number of tokens averages the moves.
    - Otherwise: DECODE_TOKENS, because every token takes the same time. */
 enum { DECODE_TOKENS = 16, DECODE_TOKENS_OF_WINDOW = 64 };
 int64_t decode_tokens(const struct unit *p);
-/* With --decode, sets the members of *result that need no measurement: the form, work and bytes of a step. */
+/* With --decode, sets the form, work and bytes of a step in *result. */
 void decode_count(const struct bench *b, int entry, const struct bench_point *at, const struct call *call,
                   struct bench_result *result);
-/* The time that the roofline predicts for a call, in seconds. */
+/* Returns the roofline's time for a call, in seconds. */
 double bench_expected(const struct bench_result *r);
-/* Writes the table and the files that options ask for, with the results so far. Returns STATUS_DONE, or STATUS_MACHINE
-   after a message. */
+/* Writes the table, and the files that options ask for. Returns STATUS_DONE, or STATUS_MACHINE after a message. */
 enum status bench_report(const struct bench *b);
 /* Draws the results as SVG. */
 void bench_plot(const struct bench *b, struct text *out);
-/* Appends the name of a curve: the spec; with --backward, the direction; and heads or threads, if they vary. */
+/* Appends the name of a curve: the spec, the direction with --backward, and heads or threads if they vary. */
 void bench_series_name(const struct bench *b, int entry, const struct bench_point *p, struct text *out);
 
-/* The name of the entry's spec; the name of its file if another spec has the same name. */
+/* Returns the name of the entry's spec. If two specs have this name, returns the name of its file. */
 const char *bench_label(const struct bench *b, int entry);
 /* "forward", "backward", "decode" */
 const char *bench_pass(const struct bench *b, int entry);

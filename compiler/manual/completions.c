@@ -9,8 +9,7 @@ static bool is_list(enum value_kind kind)
     return kind == VALUE_OUTPUTS || kind == VALUE_TARGETS;
 }
 
-/* Adds text that stands inside single quotes of a shell. `brackets`: puts a backslash before '[', ']' and ':', which
-   are special in zsh's descriptions. */
+/* Adds text inside single quotes of a shell. `brackets`: also escapes '[', ']' and ':', which are special in zsh. */
 static void add_quoted(struct text *out, const char *s, bool brackets)
 {
     for (; *s; s++)
@@ -25,7 +24,7 @@ static void add_words(struct text *out, const char *const *words, const char *qu
     for (int k = 0; words[k]; k++) text_add(out, " %s%s%s", quote, words[k], quote);
 }
 
-/* Adds a list of quoted words in lines of at most 150 columns. Each line begins with `indent`. */
+/* Adds a list of quoted words in lines of at most 150 columns, each beginning with `indent`. */
 static void add_wrapped(struct text *out, const char *const *words, const char *quote, const char *indent)
 {
     size_t column = 1000;

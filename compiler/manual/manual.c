@@ -1,5 +1,5 @@
-/* The man pages attnc(1), made from the rows of command_line.def and attnc.md, and attnrt(3), made from
-   runtime/README.md and attnrt.h. */
+/* Makes the man pages attnc(1), from command_line.def and attnc.md, and attnrt(3), from runtime/README.md and
+   attnrt.h. */
 #include "manual.h"
 #include "page.h"
 #include "../command/command.h"

@@ -1,5 +1,5 @@
-/* Documents that are generated: man pages, completions of shells, and the reference and the JSON Schema of the spec
-   language. Each function appends its document to `out`. */
+/* Documents that are generated: man pages, completions, and the reference and schema of the spec language. Each
+   function appends its document to `out`. */
 #ifndef ATTNC_MANUAL_H
 #define ATTNC_MANUAL_H
 
@@ -7,10 +7,11 @@
 
 /* specs/README.md, made from manual/spec.md and the rows of spec/spec.def. */
 void spec_reference(struct text *out);
-/* specs/attnc.schema.json, made from the rows of spec/spec.def. Returns false if memory is exhausted. */
+/* specs/attnc.schema.json, made from spec/spec.def. Returns false if memory runs out. */
 bool spec_schema(struct text *out);
 
-/* Completions of a shell (completions.c); the man pages attnc(1), attnrt(3) and attnc-spec(5) (manual.c, spec.c). */
+/* - completions of a shell (completions.c)
+   - the man pages attnc(1), attnrt(3) and attnc-spec(5) (manual.c, spec.c) */
 void completions_bash(struct text *out);
 void completions_zsh(struct text *out);
 void completions_fish(struct text *out);

@@ -1,4 +1,4 @@
-/* Converts text, code and Markdown (headings, paragraphs, lists, code and links) to roff, the language of man pages. */
+/* Converts text, code and Markdown to roff, the language of man pages. */
 #include "page.h"
 #include "../expression/expression.h"
 #include "../support/support.h"
@@ -52,8 +52,8 @@ static void add_words(struct text *out, const char *words, size_t length)
     text_free(&plain);
 }
 
-/* Adds a line of Markdown text. Code becomes bold; `code` says whether a span of code is open, because it may end in a
-   later line. A link becomes its text. */
+/* Adds a line of Markdown. Code becomes bold, and a link becomes its text. A span of code may end in a later line;
+   `code` says whether one is open. */
 static void add_line(struct text *out, const char *line, size_t length, bool *code)
 {
     const char *end = line + length, *from = line;
@@ -75,7 +75,7 @@ static void add_line(struct text *out, const char *line, size_t length, bool *co
     text_add(out, "\n");
 }
 
-/* Adds a heading. With `sections`, a heading of level 2 begins a section; all other headings begin a subsection. */
+/* Adds a heading. With `sections`, a heading of level 2 begins a section. Other headings begin a subsection. */
 static void add_heading(struct text *out, const char *line, size_t length, bool sections)
 {
     size_t level = strspn(line, "#");

@@ -1,12 +1,12 @@
-/* specs/README.md, the reference of the spec language. It is the text of spec.md with tables, which are made from the
-   rows of spec/spec.def and from the specs that come with attnc. */
+/* Writes specs/README.md, the reference of the spec language, from spec.md, the rows of spec.def and the specs in
+   specs/. */
 #include "manual.h"
 #include "page.h"
 #include "../spec/spec.h"
 
 #include <string.h>
 
-/* Adds text of a cell of a table. Escapes `|`, which would end the cell, and `<`, which would begin an HTML tag. */
+/* Adds text of a table cell. Escapes `|` and `<`. */
 static void add_cell(struct text *out, const char *s)
 {
     for (; *s; s++) {

@@ -1,5 +1,5 @@
-/* The spec language as a JSON Schema (draft 2020-12), made from the rows of spec/spec.def. Editors use the schema to
-   complete and check specs. */
+/* Writes the JSON Schema (draft 2020-12) of the spec language from the rows of spec.def. Editors use it to complete
+   and check specs. */
 #include "manual.h"
 #include "../driver/driver.h"
 #include "../schedule/schedule.h"
@@ -20,13 +20,13 @@ static json_t *reference(const char *name)
     return json_pack("{s:s}", "$ref", path);
 }
 
-/* Returns a reference to the definition of a choice. Choices are defined by name because masks contain masks. */
+/* Returns a reference to the definition of a choice. Definitions have names because masks contain masks. */
 static json_t *choice_reference(enum choice c)
 {
     return reference(choice_rows[c].heading);
 }
 
-/* Returns whether the group has a key for a list of tokens. A spec must then set either that key or `count`. */
+/* Whether the group has a key for a list of tokens. A spec must set either this key or `count`. */
 static bool takes_either(enum group g)
 {
     for (int k = 0; k < key_row_count; k++)
@@ -41,7 +41,7 @@ static bool needs_options(enum group g)
     return takes_either(g);
 }
 
-/* Returns the schema of {word: content}, a map without other keys. */
+/* Returns the schema of a map with one key. */
 static json_t *one_key(const struct option_row *option, json_t *content)
 {
     json_t *properties = json_object(), *required = json_array();
@@ -51,7 +51,7 @@ static json_t *one_key(const struct option_row *option, json_t *content)
                      properties, "required", required, "additionalProperties", 0);
 }
 
-/* Returns a schema that allows `content` or null: `{causal: }` means `causal`. */
+/* Returns a schema that allows `content` or null. `{causal: }` means `causal`. */
 static json_t *or_nothing(json_t *content)
 {
     return json_pack("{s:[o, {s:s}]}", "anyOf", content, "type", "null");
@@ -96,7 +96,7 @@ static json_t *integer(const struct key_row *row)
 
 static json_t *number(const struct key_row *row)
 {
-    /* the limits exclude infinities: YAML can write them, and some readers of YAML turn 1e999 into infinity */
+    /* the limits exclude infinity: some readers of YAML make infinity from 1e999 */
     json_t *made = json_pack("{s:s, s:f, s:f}", "type", "number", "minimum", -DBL_MAX, "maximum", DBL_MAX);
     switch (row->check) {
     case CHECK_POSITIVE: json_object_set_new(made, "exclusiveMinimum", json_integer(0)); break;
@@ -137,7 +137,7 @@ static json_t *knobs_of(enum knob_of of)
     return properties;
 }
 
-/* Returns the schema of a map of knobs. `listed`: the map is an entry of a list, which may have `from`. */
+/* Returns the schema of a map of knobs. `listed`: it is an entry of a list and may have `from`. */
 static json_t *knobs(const struct key_row *row, bool listed)
 {
     json_t *properties = knobs_of(KNOB_OF_FORWARD);
@@ -153,8 +153,7 @@ static json_t *knobs(const struct key_row *row, bool listed)
     return json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties, "additionalProperties", 0);
 }
 
-/* Returns the schema of `schedule:`, a map of knobs or a list of such maps. In the first map of a list, `from` is
-   absent or 1. */
+/* Returns the schema of `schedule:`, a map of knobs or a list of such maps. */
 static json_t *schedule(const struct key_row *row)
 {
     json_t *first = knobs(row, true),
@@ -245,7 +244,7 @@ static void add_default(json_t *property, const struct key_row *row)
         json_object_set_new(property, "default", json_string(text));
 }
 
-/* Returns whether `key: ` without a value is allowed and means the default. */
+/* Whether `key: ` without a value is allowed and means the default. */
 static bool may_be_empty(const struct key_row *row)
 {
     return row->type == ROW_SCHEDULE ||
@@ -276,8 +275,7 @@ static json_t *group(enum group g)
     return made;
 }
 
-/* Returns rules for the conflicts between keys that spec/check.c reports. Omits the conflicts that a JSON Schema cannot
-   express. */
+/* Returns rules for the conflicts of keys that spec/check.c reports, as far as a JSON Schema can express them. */
 static json_t *conflicts(void)
 {
     static const char text

@@ -1,4 +1,4 @@
-/* The man page attnc-spec(5) about the spec language, made from spec.md and the rows of spec/spec.def. */
+/* Makes the man page attnc-spec(5) from spec.md and the rows of spec.def. */
 #include "manual.h"
 #include "page.h"
 #include "../spec/spec.h"

@@ -1,5 +1,4 @@
-/* Prints errors about the command line and the machine. Errors in specs are printed as diagnostics
-   (ir/diagnostics.c). */
+/* Prints errors about the command line and the machine. ir/diagnostics.c prints errors in specs. */
 #include "support.h"
 
 void complain(const struct options *o, const char *format, ...)

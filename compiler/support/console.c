@@ -1,5 +1,4 @@
-/* Prints messages for a terminal. Messages may contain names of files, words of specs, and text from databases or other
-   programs. Control characters in them are printed as `?`. */
+/* Prints messages. Control characters in names of files and in other texts become `?`. */
 #include "support.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* A build tool that writes text files as C arrays.
-   - embed OUTPUT.c SYMBOL=FILE…: for each file, `const char SYMBOL[]` with the bytes of the file and a 0.
-   - embed --library OUTPUT.c FILE.yaml…: `library_specs[]` (compiler/spec/spec.h) with the name and text of each spec,
-     in the order given. */
+   - embed OUTPUT.c SYMBOL=FILE…: for each file, `const char SYMBOL[]` with its text
+   - embed --library OUTPUT.c FILE.yaml…: `library_specs[]` (spec/spec.h) with the name and text of each spec */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ static void embed(FILE *out, const char *path)
     int column = 0;
     for (int c; (c = getc(in)) != EOF;) {
         fprintf(out, c < 128 ? "%s%d," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ",
-                (unsigned)c); /* bytes above 127 are written as '\ooo', because char may be signed or unsigned */
+                (unsigned)c); /* bytes above 127 become '\ooo', because char may be signed */
         column++;
     }
     if (ferror(in)) fail(path);

@@ -1,4 +1,4 @@
-/* Writes files completely or not at all, creates and removes folders, and computes hashes. */
+/* Writes files completely or not at all. Creates and removes folders, and computes hashes. */
 #include "support.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@ enum status write_whole(const struct options *o, const char *path, const char *d
 {
     struct text temporary = {0};
     text_add(&temporary, "%s.XXXXXX", path);
-    /* Signals are blocked, so that no signal ends the program and leaves the temporary file. */
+    /* A signal would end the program and leave the temporary file. */
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
@@ -90,8 +90,8 @@ bool private_open(struct arena *arena, const struct folder *parent, struct folde
     out->path = path;
     out->fd = parent->fd >= 0 ? folder_open(parent->fd, folder_name(out)) : folder_open(AT_FDCWD, path);
     if (out->fd >= 0)
-        flock(out->fd, LOCK_EX | LOCK_NB); /* while the folder is locked, other processes do not remove it
-                                              (host/cache_trim.c); closing it unlocks it */
+        flock(out->fd, LOCK_EX | LOCK_NB); /* other processes do not remove a locked folder (host/cache_trim.c);
+                                              closing unlocks it */
     return out->fd >= 0;
 }
 

@@ -1,4 +1,4 @@
-/* Computes the spread of repeated measurements, which shows how noisy they are. */
+/* Computes how noisy repeated measurements are. */
 #include "support.h"
 
 #include <math.h>

@@ -8,13 +8,12 @@
 
 enum status { STATUS_DONE = 0, STATUS_INPUT = 1, STATUS_USAGE = 2, STATUS_MACHINE = 3 };
 
-/* The spread of repeated measurements: (third quartile) / minimum - 1. Returns 0 for fewer than two measurements. If
-   the spread is above SPREAD_MAX, the measurements are too noisy for a single number, and the output says so.
-   (spread.c) */
+/* Returns (third quartile) / minimum - 1 of repeated measurements, or 0 for fewer than two. Above SPREAD_MAX, the
+   measurements are too noisy. (spread.c) */
 double repeats_spread(const double *seconds, int count);
 extern const double SPREAD_MAX;
 
-/* The text of runtime/attnrt.h. It is part of the program, so kernels compile even if the header is not installed. */
+/* The text of runtime/attnrt.h, so that kernels compile without an installed header. */
 extern const char attnrt_header[];
 
 /* ---- folders (file.c) ---- */
@@ -27,7 +26,7 @@ void remove_folder(const char *path);
 const char *hash_text(struct arena *arena, const char *data, size_t length);
 struct schedule;
 
-/* Settings of messages: `quiet` suppresses all messages except errors; `color` allows colours. */
+/* Settings of messages. quiet: only errors. color: colours are allowed */
 struct console {
     bool quiet, color;
 };
@@ -35,18 +34,17 @@ struct options {
     struct console console;
     bool to_stdout, depfile, list_outputs, show_passes, standalone, tuned, no_remainders, verbose;
     const char *out_dir, *in_dir, *chunks, *depfile_path, *depfile_target, *dump_after;
-    unsigned emit; /* the requested outputs, as bits 1 << enum output; 0: no C text is made (set only by attnc) */
+    unsigned emit; /* requested outputs, as bits 1 << enum output; 0: no C text is made */
     const struct target *target[MAX_TARGETS];
     int targets;
     bool named_targets; /* the targets come from --target */
-    bool python;        /* NAME.py is requested, so NAME must be a name that Python can import */
+    bool python;        /* NAME.py is requested, so NAME must be valid in Python */
     int threads;        /* 0: OpenMP's default */
-    /* The arguments of options of bench and explain, not parsed yet (bench/options.c). NULL: the option is not given. A
-       file may be "-", which means standard output. */
+    /* Arguments of bench and explain, not parsed yet (bench/options.c). NULL: not given. The file "-" is standard
+       output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
-    bool machine, backward, decode; /* backward, decode: compile gradients, or a state, even if the spec does not ask
-                                       for them */
-    /* The arguments of options of tune, not parsed yet (tune/options.c). */
+    bool machine, backward, decode; /* backward, decode: compile these even if the spec does not ask for them */
+    /* Arguments of tune, not parsed yet (tune/options.c). */
     const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report, *knobs;
     bool resume, query;
     const char *const *shape;
@@ -55,24 +53,24 @@ struct options {
     uint64_t seed;
     const char *const *set;
     int sets;
-    const struct schedule *schedule; /* replaces the spec's schedule; only `attnc tune` sets it; NULL: not set */
+    const struct schedule *schedule; /* replaces the spec's schedule; only `attnc tune` sets it; or NULL */
     const char *const *file;         /* the operands of the command line: specs or files */
     int files;
 };
 
-/* Writes a file. On an error it prints a message and leaves an existing file unchanged. */
+/* Writes a file. After an error, prints a message and leaves the existing file unchanged. */
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
 /* Prints `attnc: error: message` to standard error, in colour if allowed. */
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
-/* Prints `attnc: KIND: message` to standard error, or `attnc: message` if the kind is "". Prints nothing with --quiet.
-   All messages are one line of plain text, with `?` in place of control characters. (console.c) */
+/* Prints `attnc: KIND: message` to standard error, or `attnc: message` for the kind "". Prints nothing with --quiet.
+   A message is one line; control characters become `?`. (console.c) */
 void mention(const struct options *o, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
-/* complain and mention for callers that have no struct options. */
+/* Like complain and mention, without struct options. */
 void console_error(const struct console *c, const char *format, ...) IR_PRINTF(2, 3);
 void console_mention(const struct console *c, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
 void console_error_list(const struct console *c, const char *format, va_list arguments) IR_PRINTF(2, 0);
-/* Print text with `?` in place of control characters. print_plain prints several lines; print_plain_line prints one
-   line and ends it. */
+/* Print text, with `?` in place of control characters. print_plain prints several lines, print_plain_line prints
+   one. */
 void print_plain(FILE *out, const char *text);
 void print_plain_line(FILE *out, const char *format, va_list arguments) IR_PRINTF(2, 0);
 
@@ -86,25 +84,25 @@ struct head_counts {
     int64_t heads, kv_heads;
 };
 
-/* Parsers. Each parses the start of `text`, and returns the position after what it has parsed, or NULL on an error.
-   - count_read: a positive integer such as 3, 4k (4 * 1024) or 1M (1024 * 1024).
-   - lengths_add: a length such as 1000, or a range such as 4k..64k, which adds 4k, 8k, 16k, … up to 64k.
-   - heads_add: heads, or heads/kv_heads, such as 8/2. */
+/* Parsers of the start of `text`. Each returns the position after the parsed part, or NULL.
+   - count_read: a positive integer such as 3, 4k (4 * 1024) or 1M (1024 * 1024)
+   - lengths_add: a length such as 1000, or a range: 4k..32k is 4k, 8k, 16k, 32k
+   - heads_add: heads, or heads/kv_heads, such as 8/2 */
 const char *count_read(const char *text, int64_t *value);
 const char *lengths_add(const char *text, struct lengths *out);
 const char *heads_add(const char *text, struct head_counts *out);
-/* Parse the whole argument of an option. They return false after printing a message. lengths_read parses `by_default`
-   if --lengths is not given. */
+/* Parse the whole argument of an option. They return false after a message. lengths_read parses `by_default` without
+   --lengths. */
 bool lengths_read(const struct options *o, const char *by_default, struct lengths *out);
 bool one_number(const struct options *o, const char *option, const char *text, int64_t max, int64_t *out);
 bool seconds_read(const struct options *o, const char *option, const char *text,
                   double *out); /* `text` NULL: *out is not changed */
 bool document_read(const struct options *o, int64_t *out);
-/* Write a time such as "12.3 ms", or a size such as "4.0 GiB", to `text`, which has `size` bytes. Return `text`. */
+/* Write a time such as "12.3 ms", or a size such as "4.0 GiB", to the `size` bytes of `text`. Return `text`. */
 const char *table_seconds(double seconds, char *text, size_t size);
 const char *table_bytes(double bytes, char *text, size_t size);
 
-/* An open folder. Operations relative to `fd` act on this folder even if the folder or a parent is renamed. */
+/* An open folder. `fd` stays valid if the folder is renamed. */
 struct folder {
     int fd; /* -1: not open */
     const char *path;
@@ -113,28 +111,26 @@ struct folder {
 void folder_close(struct folder *f);
 /* The last component of the folder's path. */
 const char *folder_name(const struct folder *f);
-/* Opens the folder `name`, relative to the folder `parent`. Returns a file descriptor, or -1 with errno, also if `name`
-   is a link. */
+/* Opens the folder `name` in the folder `parent`. Returns a file descriptor, or -1 with errno. A link is an error. */
 int folder_open(int parent, const char *name);
-/* Creates, opens and locks a folder with a new name that only this user can enter. The folder is created in `parent`,
-   or in the system's folder for temporary files if `parent` is not open. Returns false with errno on an error. */
+/* Creates, opens and locks a folder that only this user can enter. It is in `parent`, or in the folder for temporary
+   files. Returns false with errno. */
 bool private_open(struct arena *arena, const struct folder *parent, struct folder *out);
-/* Removes a file, a link, or a folder and its contents. The target of a link is not removed. */
+/* Removes a file, a link, or a folder with its contents. The target of a link stays. */
 void remove_at(int parent, const char *name);
 
-/* The number of columns that the text takes on a screen. */
+/* Returns the number of columns of the text on a screen. */
 int table_width(const char *text);
-/* Appends a cell of a table: the text with `?` in place of control characters, padded with spaces to `width` columns. A
-   left-aligned last cell of a line is not padded. */
+/* Appends a cell of a table, padded with spaces to `width` columns. Control characters become `?`. A left-aligned
+   `last` cell is not padded. */
 void table_cell(struct text *out, const char *text, int width, bool left, bool last);
-/* Appends a field of a CSV file, quoted if necessary (RFC 4180), with `?` in place of control characters. */
+/* Appends a field of a CSV file, quoted if necessary (RFC 4180). Control characters become `?`. */
 void table_csv(struct text *out, const char *word);
-/* Writes the text to standard output. On an error prints a message and returns STATUS_MACHINE. */
+/* Writes the text to standard output. Returns STATUS_MACHINE after a message if that fails. */
 enum status table_put(const struct options *o, const struct text *text);
-/* Flushes standard output, so that the user sees all text printed so far. */
+/* Flushes standard output. */
 void output_flush(void);
-/* Flushes standard output. Returns STATUS_DONE if all text was written to it; else prints a message and returns
-   STATUS_MACHINE. */
+/* Flushes standard output. Returns STATUS_MACHINE after a message if any write to it failed. */
 enum status output_finish(const struct options *o);
 
 #endif

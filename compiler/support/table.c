@@ -1,11 +1,11 @@
-/* Prints tables: cells for a screen, CSV, numbers with units; and reports errors of standard output. */
+/* Prints tables for a screen and as CSV, and reports errors of standard output. */
 #include "support.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
-/* Every UTF-8 character counts as one column, and so does every byte that is not UTF-8. */
+/* A UTF-8 character is one column; so is a byte that is not UTF-8. */
 int table_width(const char *text)
 {
     int width = 0;
@@ -36,7 +36,7 @@ void table_csv(struct text *out, const char *word)
     text_free(&text);
 }
 
-static int refused; /* errno of the first failed write to standard output; 0: no write failed */
+static int refused; /* errno of the first failed write to standard output, or 0 */
 
 static void note_failure(bool failed)
 {

@@ -1,4 +1,4 @@
-/* The table of targets and their features, and the target `native` of the machine that attnc runs on. */
+/* The table of targets and features, and the target `native` of this machine. */
 #include "target.h"
 #include "../../runtime/attnrt.h"
 
@@ -49,11 +49,11 @@ static int row_of(const struct target *t)
 
 /* ---- this machine ---- */
 
-/* Tests on this machine the conditions `supported` of the target and of all its features, and the condition `faster` of
-   the last feature. That condition compares the version with the version that lacks only this feature. */
+/* Tests the conditions `supported` of the target and its features on this machine. Also tests `faster` of the last
+   feature, which compares versions with and without that feature. */
 bool target_runs(const struct target *t)
 {
-    /* The table again, with the conditions evaluated: "" if the condition holds here, else NULL. */
+    /* The table with evaluated conditions: "" if true, NULL if false. */
 #define ALWAYS ""
 #define CONDITION(...) (__VA_ARGS__) ? "" : NULL
 #define TARGET(...) {__VA_ARGS__},
@@ -113,7 +113,7 @@ int target_versions(struct arena *arena, const struct target *t, enum dtype dtyp
     const struct target *row = &rows[row_of(t)];
     const struct target *with[TARGET_FEATURES + 1] = {t};
     int count = 1;
-    for (int f = 0; f < TARGET_FEATURES; f++) { /* the version for feature f also has all features before f */
+    for (int f = 0; f < TARGET_FEATURES; f++) { /* the version for feature f has all features before f, too */
         if (features[f].dtype != dtype || !row->with[f].attribute) continue;
         const struct target *before = with[count - 1];
         struct target *made = arena_alloc(arena, sizeof *made);

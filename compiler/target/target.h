@@ -1,8 +1,7 @@
 /* The machines that code is generated for.
-   - target: a class of machines with common instructions, such as "x86-64-v4".
-   - feature: an instruction set extension that only some machines of a target have, such as AMX.
-   - version: a target with some of its features. A kernel contains code for several versions, and chooses one at run
-     time. */
+   - target: a class of machines with common instructions, such as "x86-64-v4"
+   - feature: an instruction set extension that only some machines of a target have, such as AMX
+   - version: a target with some of its features; a kernel has code for several versions and chooses one at run time */
 #ifndef ATTNC_TARGET_H
 #define ATTNC_TARGET_H
 
@@ -15,33 +14,33 @@ enum target_feature {
 };
 enum architecture { ANY_ARCHITECTURE, X86_64, AARCH64, ARCHITECTURES };
 
-/* A unit that multiplies tile registers of bf16 (target.def); rows = 0: the target has no such unit. */
+/* A unit that multiplies tile registers of bf16 (target.def). rows = 0: there is none. */
 struct matrix_unit {
-    int rows, depth;                               /* the rows of a tile register, and the bf16 elements of a row */
+    int rows, depth;                               /* rows of a tile register; bf16 elements of a row */
     int product_cycles, load_cycles, store_cycles; /* per tile register */
     int queries, keys, sweep, block;               /* default sizes of tiles and blocks */
 };
 
-/* A target, or a version of it that uses the features in `features` (target.c, target.def). */
+/* A target, or a version with the features in `features` (target.c, target.def). */
 struct target {
     const char *name;      /* "x86-64-v4" */
     const char *suffix;    /* "v4", the suffix of C function names */
-    const char *attribute; /* argument of __attribute__((target)); "": the attribute is not needed */
+    const char *attribute; /* argument of __attribute__((target)); "": not needed */
     const char *guard;     /* preprocessor condition for the architecture; "": always */
-    const char *supported; /* C condition at run time that the machine has the instructions; "": always */
-    const char *faster;    /* C condition at run time that this version is faster than less capable ones; "": always */
+    const char *supported; /* C condition: the machine has the instructions; "": always */
+    const char *faster;    /* C condition: this version is faster than less capable ones; "": always */
     const char *vectors;   /* "AVX-512" */
     enum architecture architecture;
     bool by_default;                        /* attnc compiles for it if the user names no target */
     bool scales, converts_f16, takes_roots; /* has these vector instructions (target.def) */
     int vector_bytes, registers;
     int64_t l1_bytes, l2_bytes;
-    /* How many rows ahead keys and values are prefetched: for one query, for one query with 16-bit keys, and for
-       several queries. 0: only the hardware prefetches. */
+    /* How many rows ahead keys and values are prefetched: for one query, for one query with 16-bit keys, for several
+       queries. 0: only the hardware prefetches. */
     int early, early_narrow, early_for_several;
-    int several_from;  /* early_for_several applies from this number of queries on, if keys have more than 16 bits */
+    int several_from;  /* the number of queries that count as several, if keys have more than 16 bits */
     int near;          /* the cache level that rows are prefetched into: 1 or 2 */
-    unsigned features; /* bit 1 << TARGET_…: code of this version may use the feature */
+    unsigned features; /* bit 1 << TARGET_…: this version may use the feature */
     struct {
         const char *attribute, *unit; /* NULL: no machine of the target has the feature */
         int multiply_adds;            /* per cycle and core */
@@ -49,23 +48,21 @@ struct target {
     } with[TARGET_FEATURES];
     struct matrix_unit matrix;
 };
-/* The target without features. "native" is the most capable target that runs here, with this machine's cache sizes.
-   NULL: there is no target with this name. */
+/* Returns the target without features, or NULL. "native" is the best target of this machine, with its cache sizes. */
 const struct target *target_find(const char *name);
 bool target_runs(const struct target *t); /* whether this machine can run it, faster than less capable versions */
 bool target_has(const struct target *t, enum target_feature feature);
-/* Sets `version` to the versions that a spec of this dtype is compiled for, the most capable first and the target
-   without features last. Returns the number of versions. */
+/* Sets `version` to the versions for a spec of this dtype, the most capable first. Returns their number. */
 int target_versions(struct arena *arena, const struct target *t, enum dtype dtype, const struct target **version);
-/* The name of the unit for the feature, such as "AMX", and its bf16 multiply-adds per cycle and core. */
+/* The name of the feature's unit, such as "AMX", and its bf16 multiply-adds per cycle and core. */
 const char *target_unit(const struct target *t, enum target_feature feature);
 int target_multiply_adds(const struct target *t, enum target_feature feature);
 const char *target_features_text(struct arena *arena, const struct target *t); /* " with products of bf16", or "" */
-int target_rank(const struct target *t);  /* the number of its row in target.def; the most capable target has 0 */
+int target_rank(const struct target *t);  /* the number of its row in target.def; 0 is the most capable */
 const struct target *target_at(int rank); /* the target with this rank; NULL after the last */
 const char *target_architecture(const struct target *t); /* "x86_64", or "any" */
-/* Whether attnc compiles for this target if the user names none. `machine` is an architecture such as "x86_64" or
-   "arm64". NULL: the architecture of this machine. */
+/* Whether attnc compiles for this target without --target. `machine` is an architecture such as "arm64". NULL: of
+   this machine. */
 bool target_is_default(const struct target *t, const char *machine);
 const char *const *target_names(void); /* the list ends with NULL */
 enum { MAX_TARGETS = 8, MAX_VERSIONS = MAX_TARGETS * (TARGET_FEATURES + 1) };
