@@ -1,5 +1,5 @@
-/* Writes NAME.py, a Python module that calls the compiled kernel. The module begins with a copy of _call.py from the
-   Python package. Functions and constants that depend on the spec follow. */
+/* Writes NAME.py, a Python module that calls the kernel. It begins with a copy of the package's _call.py. Functions
+   and constants of the spec follow. */
 #include "binding.h"
 #include "../analysis/analysis.h"
 #include "../driver/driver.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Appends s as part of a Python string in triple quotes. Quotes and backslashes in s are escaped. */
+/* Appends s to a Python string in triple quotes, escaped. */
 static void add_docstring(struct text *out, const char *s)
 {
     for (size_t n = view_length(s); n > 0; s++, n--) {
@@ -18,8 +18,8 @@ static void add_docstring(struct text *out, const char *s)
     }
 }
 
-/* Appends the shape of an array as a Python tuple of numbers and quoted letters: ("B", "n_q", 64). "n_q/64" is the
-   number of blocks of 64 queries, rounded up. */
+/* Appends the shape of an array as a Python tuple such as ("B", "n_q", 64). "n_q/64" is the number of blocks of 64
+   queries, rounded up. */
 static void add_shape(struct text *out, const struct unit *p, const struct kernel_array *a)
 {
     text_add(out, "(");
@@ -47,8 +47,7 @@ static const char *element(enum dtype dtype)
     return "";
 }
 
-/* Returns the first parameter among the arrays from number *from on, and sets *from to the number after it. Returns
-   NULL if there is none. */
+/* Returns the next parameter among the arrays from number *from on, and advances *from. NULL: there is none. */
 static const struct kernel_array *next_param(const struct unit *p, int *from)
 {
     while (*from < p->arrays->count)
@@ -56,7 +55,7 @@ static const struct kernel_array *next_param(const struct unit *p, int *from)
     return NULL;
 }
 
-/* Like next_param, for the arrays that an entry point reads as arguments. */
+/* Like next_param, for the inputs of an entry point. */
 static const struct kernel_array *next_input(const struct unit *p, enum entry entry, int *from)
 {
     while (*from < p->arrays->count) {
@@ -66,7 +65,7 @@ static const struct kernel_array *next_input(const struct unit *p, enum entry en
     return NULL;
 }
 
-/* Returns the names of the arrays that an entry point reads: "q, k, v". */
+/* Returns the names of an entry point's inputs, such as "q, k, v". */
 static const char *input_names(const struct unit *p, enum entry entry)
 {
     const char *names = "";
@@ -76,7 +75,7 @@ static const char *input_names(const struct unit *p, enum entry entry)
     return names;
 }
 
-/* Returns the arguments of a call of the binding for these names. It always takes v: None if values are keys. */
+/* Returns the arguments of a call of the binding. v is None if values are keys. */
 static const char *given_names(const struct unit *p, enum entry entry)
 {
     const char *names = "";
@@ -114,8 +113,7 @@ static bool takes_seed(const struct unit *p)
     return any_random(p) || p->spec->dropout > 0;
 }
 
-/* Appends the kernel's parameters as keyword arguments of a Python function. add_given appends them as arguments of a
-   call. */
+/* add_keywords appends the parameters as keyword arguments of a function, add_given as arguments of a call. */
 static void add_keywords(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
@@ -146,8 +144,8 @@ static void describe_parameters(const struct unit *p, struct text *out)
                  (unsigned long long)p->spec->seed);
 }
 
-/* Appends a line about each array that forward reads. The line of the first array with key/value heads also says which
-   head a query head reads. */
+/* Appends a line about each input of forward. The first line about a key/value array also says which head a query
+   head reads. */
 static void describe_inputs(const struct unit *p, struct text *out)
 {
     const struct kernel_array *a;
@@ -160,7 +158,7 @@ static void describe_inputs(const struct unit *p, struct text *out)
     }
 }
 
-/* Returns the shape of an argument: "B, H, n_q, 64". */
+/* Returns the shape of an argument, such as "B, H, n_q, 64". */
 static const char *shape_of(const struct unit *p, const char *name)
 {
     return array_shape_text(p->arena, &p->arrays->array[kernel_array_find(p->arrays, name)], ", ");
@@ -221,7 +219,7 @@ static void add_forward(const struct unit *p, struct text *out)
              has_statistics(p) ? ", statistics=statistics" : "");
 }
 
-/* Appends `format` once for each gradient, separated by commas, with the name of the gradient in place of @. */
+/* Appends `format` for each gradient, separated by commas. @ stands for the gradient's name. */
 static void add_gradients(const struct unit *p, const char *format, struct text *out)
 {
     const char *comma = "";
@@ -287,8 +285,7 @@ static void add_types(struct text *out)
     }
 }
 
-/* Appends _call.py. In the package, _call.py reads types from attnrt.h; here they are inserted into its string
-   _HEADER. */
+/* Appends _call.py, with the types of attnrt.h inserted into its string _HEADER. */
 static void add_body(struct text *out)
 {
     static const char place[] = "_HEADER = \"\"\"";

@@ -1,4 +1,4 @@
-/* attnc build: compiles kernels into shared libraries in the cache. Programs can load these at run time. */
+/* attnc build: compiles kernels into shared libraries in the cache, for programs that load them at run time. */
 #include "command_line.h"
 #include "../driver/driver.h"
 #include "../host/host.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the key of the library in the cache: a text of everything that the library depends on, except the C compiler
-   and attnc itself. With the same key, the spec need not be compiled again. */
+/* Returns the key of the library in the cache: a text of everything that it depends on, except the C compiler and
+   attnc. With a known key, the spec is not compiled again. */
 static const char *key_of(struct arena *arena, const char *file, const struct text *spec, const struct options *o)
 {
     const char *const slash = strrchr(file, '/');
@@ -29,7 +29,7 @@ static const char *key_of(struct arena *arena, const char *file, const struct te
     return made;
 }
 
-/* Prints the path of the library, or with --json one line: the object of NAME.json with the path added. */
+/* Prints the path of the library. With --json, prints the object of NAME.json with the path added. */
 static enum status show(const struct options *o, const struct built_kernel *built)
 {
     if (!o->json) {
@@ -88,7 +88,7 @@ int command_build(const struct options *o)
         complain(o, "build writes JSON to standard output: --json takes no file");
         return STATUS_USAGE;
     }
-    /* compile only for this machine; standalone, so that programs need no runtime library of attnc */
+    /* only for this machine, and standalone, so that programs need no runtime library */
     struct options here = *o;
     here.standalone = true;
     if (!o->named_targets) {

@@ -1,4 +1,4 @@
-/* The rows of command_line.def as tables (commands, options and outputs), and the words that an option may take. */
+/* The rows of command_line.def as tables, and the words that an option may take. */
 #ifndef ATTNC_COMMAND_H
 #define ATTNC_COMMAND_H
 
@@ -17,7 +17,7 @@ enum command_number {
 };
 enum operand_kind { OPERANDS_SPECS, OPERANDS_NAMES, OPERANDS_NOTHING };
 
-/* The kind of value that an option takes. ATTACHED: an optional value after an equals sign, as in --json=FILE. */
+/* The kind of an option's value. ATTACHED: an optional value after `=`, such as --json=FILE. */
 enum value_kind {
     VALUE_NONE,
     VALUE_TEXT,
@@ -43,7 +43,7 @@ struct command_row {
 struct switch_row {
     const char *name, *argument, *says;
     enum value_kind value;
-    unsigned commands; /* the commands that have the option: 1 << COMMAND_NAME for each of them */
+    unsigned commands; /* the commands that have the option, as bits 1 << COMMAND_NAME */
     bool elsewhere;    /* other commands ignore the option; otherwise they refuse it */
 };
 extern const struct output_row output_rows[OUTPUTS];
@@ -51,9 +51,9 @@ extern const struct command_row command_rows[COMMANDS];
 extern const struct switch_row switch_rows[];
 extern const int switch_row_count;
 
-/* Returns the words that a value of this kind may be, ending with NULL; NULL: the value may be any text. */
+/* Returns the words that this kind of value may be, ending with NULL. Returns NULL if any text is allowed. */
 const char *const *value_words(struct arena *arena, enum value_kind kind);
-/* Returns words for --set that end with NULL: "mask.window.left=" for each key, "mask=causal" for each word of a
+/* Returns words for --set, ending with NULL: "mask.window.left=" for each key, "mask=causal" for each word of a
    choice. */
 const char *const *set_words(struct arena *arena);
 

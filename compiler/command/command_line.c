@@ -1,4 +1,4 @@
-/* The rows of command_line.def as tables, and the words that values of options may be. */
+/* The rows of command_line.def as tables, and the words that options may take. */
 #include "command.h"
 #include "../driver/driver.h"
 #include "../pass/pass.h"
@@ -78,8 +78,8 @@ static void add_path(struct paths *p, const char *path)
 
 static void add_group(struct paths *p, enum group group, const char *prefix);
 
-/* Adds PATH=WORD for each word of a choice, and the paths of the words' options. Items of lists are omitted, because
-   lists of masks can be nested without limit. */
+/* Adds PATH=WORD for each word of a choice, and the paths of their options. Items of lists are left out, because
+   masks can be nested. */
 static void add_choice(struct paths *p, enum choice choice, const char *path)
 {
     for (int k = 0; k < option_row_count; k++) {

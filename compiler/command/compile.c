@@ -1,4 +1,4 @@
-/* attnc SPEC.yaml…: writes the C source and the header of every spec, and the other outputs of --emit. */
+/* attnc SPEC.yaml…: writes the C source, the header and other outputs of every spec. */
 #include "command.h"
 #include "command_line.h"
 #include "../binding/binding.h"
@@ -21,7 +21,7 @@ static void depfile_name(struct text *out, const char *name)
     }
 }
 
-/* Adds the make rule of one spec: the `count` files `made` depend on `file`, the spec, and on `tuned` if not NULL. */
+/* Adds the make rule of one spec: the `count` files `made` depend on `file`, the spec, and on `tuned` unless NULL. */
 static void depfile_rule(struct text *out, const struct options *o, const char *const *made, int count,
                          const char *file, const char *tuned)
 {
@@ -59,7 +59,7 @@ static enum status write_output(const struct options *o, const struct unit *p, e
     return STATUS_DONE;
 }
 
-/* Returns whether a depfile can contain the names, or reports an error: make has no way to write a line break. */
+/* Whether a depfile can contain the names. Reports an error if not: make cannot write a line break. */
 static bool depfile_fits(const struct options *o, const char *file, const char *stem)
 {
     const char *const name[] = {file, stem, o->depfile_target};
@@ -76,11 +76,11 @@ static bool depfile_fits(const struct options *o, const char *file, const char *
 
 /* The state of one run of attnc, which may compile several specs. */
 struct run {
-    struct text names; /* the names of earlier specs with their files: two specs must not write the same output */
-    struct text rules; /* the rules for the depfile that -MF names */
+    struct text names; /* names of earlier specs with their files; two specs must not write the same output */
+    struct text rules; /* the rules of the depfile of -MF */
 };
 
-/* Returns DIR/NAME, the path of every output without its suffix. */
+/* Returns DIR/NAME, the path of an output without its suffix. */
 static const char *output_stem(struct arena *arena, const struct options *o, const char *name)
 {
     const char *folder = o->out_dir;
@@ -93,7 +93,7 @@ static const char *output_path(struct arena *arena, const char *stem, int output
     return arena_printf(arena, "%s.%s", stem, output_rows[output].name);
 }
 
-/* --outputs: prints the paths of the outputs of a spec, without compiling the spec. */
+/* --outputs: prints the paths of the outputs of a spec. */
 static enum status list_outputs(const struct options *o, const char *file)
 {
     struct text source = {0};

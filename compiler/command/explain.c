@@ -1,4 +1,4 @@
-/* attnc explain: prints how the compiler understood a spec, what it chose, and what the kernel costs. */
+/* attnc explain: prints how the compiler understood a spec, its choices, and the cost of the kernel. */
 #include "command.h"
 #include "command_line.h"
 #include "../analysis/analysis.h"
@@ -21,8 +21,8 @@ static void section(const char *title)
     printf("\n%s\n", title);
 }
 
-/* Prints a line for each range of keys of a loop or test. `every`: the ranges that all queries of a tile see; otherwise
-   the ranges that at least one of its queries sees. */
+/* Prints each range of keys of a loop or test. `every`: keys that all queries of a tile see; otherwise keys that one
+   of them sees. */
 static void print_ranges(const struct compilation *c, const struct stmt *s, bool every, int indent)
 {
     for (int k = 0; k < s->ranges; k++) {
@@ -42,7 +42,7 @@ static void print_ranges(const struct compilation *c, const struct stmt *s, bool
     }
 }
 
-/* For a periodic mask, prints which keys of a period a loop visits, or which queries share a tile. */
+/* For a periodic mask, prints the keys of a period that a loop visits, or the queries that share a tile. */
 static void print_period(const struct compilation *c, const struct stmt *s, int indent)
 {
     const char *phase = emit_bound(c, s->phase);
@@ -146,8 +146,7 @@ static int64_t chunk_of_few(const struct compilation *few)
     return 0;
 }
 
-/* Prints up to how many rows of queries the kernel uses its version for few queries. This maximum may change with the
-   number of keys. */
+/* Prints the maximum number of rows for the version for few queries. It may depend on the number of keys. */
 static void explain_few(const struct unit *p)
 {
     const struct version *v = p->version, *first = NULL, *last = NULL;
@@ -174,7 +173,7 @@ static void explain_few(const struct unit *p)
     text_free(&more);
 }
 
-/* Prints how the kernel prevents overflow of high powers; or else the base above which the weight overflows. */
+/* Prints how the kernel avoids overflow of high powers, or the base above which the weight overflows. */
 static void explain_powers(const struct unit *p, const struct compilation *c)
 {
     static const double FROM = 8; /* below this degree, only bases above 65536 overflow in f32 */
@@ -268,17 +267,16 @@ static void explain_expressions(const struct spec *spec)
     spec_expressions(spec, explain_expression, &any);
 }
 
-/* The parameters of the tables of costs: the lengths, and the machine if --machine measures it. */
+/* Parameters of the tables of costs: the lengths, and the machine with --machine. */
 struct costs {
     struct lengths lengths;
     int64_t document;
-    struct machine *machine; /* the measured machine; NULL: rates of one core from the table of targets */
-    const char *compiler;    /* the compiler that compiled the code for measuring */
+    struct machine *machine; /* the measured machine; NULL: a core of the table of targets */
+    const char *compiler;    /* the compiler of the code that measures */
     int threads;
 };
 
-/* Returns `all` without the lengths above `longest`, the spec's maximum. If no length is left, the only length is
-   `longest`. */
+/* Returns `all` without lengths above `longest`, the spec's maximum. If none is left, the length is `longest`. */
 static struct costs costs_allowed(const struct costs *all, int64_t longest)
 {
     struct costs costs = *all;
@@ -292,13 +290,13 @@ static struct costs costs_allowed(const struct costs *all, int64_t longest)
 
 /* The rates that the costs of a compiled spec are compared with. */
 struct limits {
-    struct rates rates; /* `units` is 0 unless the target and the machine have matrix units */
+    struct rates rates; /* `units` is 0 without matrix units */
     double spread;
     int64_t cache;
 };
 
-/* Returns the target of the tables: the best requested target; if the machine is measured, the best target that the
-   machine runs. */
+/* Returns the target of the tables: the best requested one. If the machine is measured, the best that the machine
+   runs. */
 static const struct target *costs_target(const struct unit *p, const struct costs *costs)
 {
     const struct target *const here = costs->machine ? unit_target_here(p) : NULL;
@@ -322,15 +320,14 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
     return limits;
 }
 
-/* The call whose costs a table shows: forward with as many queries as keys, forward with one query, extend with one
-   token, or backward. */
+/* The calls of the tables: forward with all queries, forward with one query, extend with one token, backward. */
 enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
 
-/* The number of heads, and of batch entries, whose costs are counted and averaged if they see different keys. */
+/* If heads or batch entries see different keys, at most this number of them is counted and averaged. */
 enum { COUNTED_HEADS = 8, COUNTED_BATCH = 4 };
 
-/* Whether the keys that a query sees depend on the index of an axis of this source. Ids of documents are the same for
-   all batch entries here. */
+/* Whether the keys of a query depend on the index of an axis of this source. Ids are the same for all batch entries
+   here. */
 static bool keys_differ(const struct graph *g, enum size_source source)
 {
     const struct module *m = g->module;
@@ -351,7 +348,7 @@ static int64_t counted_batch(const struct graph *g)
     return keys_differ(g, SIZE_BATCH) ? COUNTED_BATCH : 1;
 }
 
-/* Turns the counts for `heads` heads into the average of one head. */
+/* Turns the counts for `heads` heads into the mean of one head. */
 static void of_one_head(int64_t heads, struct counts *counts, struct roofline *roofline)
 {
     double *const of[] = {&counts->pairs,   &counts->visited,     &counts->tiles,  &counts->flops,
@@ -360,7 +357,7 @@ static void of_one_head(int64_t heads, struct counts *counts, struct roofline *r
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) *of[k] /= (double)heads;
 }
 
-/* Prints the rows of a table. Returns true if all pairs of queries and keys were counted, not estimated. */
+/* Prints the rows of a table. Returns true if no pairs were estimated. */
 static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, enum costs_of of)
 {
     const struct target *target = costs_target(p, costs);
@@ -403,7 +400,7 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
     return exact;
 }
 
-/* Returns the text that follows the rate of vectors: " (products of bf16 on matrix units, AMX: 1024)", or "". */
+/* Returns the text after the rate of vectors, such as " (products of bf16 on matrix units, AMX: 1024)", or "". */
 static const char *unit_rate_text(const struct unit *p, const struct costs *costs, double rate)
 {
     if (rate <= 0) return "";
@@ -461,8 +458,7 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
                 100 * limits.spread);
 }
 
-/* Prints the parts of backward and the gradients that each part computes. Prints them again for the first length at
-   which the parts change. */
+/* Prints the parts of backward and their gradients. If the parts change with the length, prints both lists. */
 static void explain_parts(const struct unit *p, const struct costs *costs)
 {
     const struct target *target = p->compilation[0]->target;
@@ -502,7 +498,7 @@ static void explain_gradients(const struct unit *p, const struct costs *costs)
         "  so a smaller share is useful.\n");
 }
 
-/* Prints the knobs of forward or backward that have an effect on the spec, with their defaults for the first target. */
+/* Prints the knobs of forward or backward that have an effect, with their defaults for the first target. */
 static void explain_knobs_of(const struct unit *p, bool backward)
 {
     const struct defaults *u = &p->defaults[0];
@@ -530,7 +526,7 @@ static void print_set(const struct schedule *s)
     for (int k = 0; k < s->knobs; k++) printf("%s %s %lld", k ? "," : "", s->knob[k].name, (long long)s->knob[k].value);
 }
 
-/* Prints the knobs, and the values that `schedule:` sets. */
+/* Prints the knobs and the values that `schedule:` sets. */
 static void explain_knobs(const struct unit *p)
 {
     section("Knobs of schedule:");
@@ -598,7 +594,7 @@ static void explain_pairs(const struct unit *p)
            element * (long long)spec->value_dim);
 }
 
-/* Prints whether the state stores keys before or after the steps of `prepare:`, if there are steps for keys. */
+/* Prints whether the state stores keys before or after `prepare:`. */
 static void explain_kept_keys(const struct unit *p)
 {
     if (p->prepares)
@@ -608,7 +604,7 @@ static void explain_kept_keys(const struct unit *p)
                p->extends ? "" : ", because prepared keys are not rounded to 16 bits");
 }
 
-/* Prints the bytes that a token adds for the arrays with a row for each key. */
+/* Prints the bytes per token of arrays with a row for each key. */
 static void explain_kept_arrays(const struct unit *p)
 {
     for (int k = 0; k < p->arrays->count; k++) {
@@ -694,7 +690,7 @@ static void explain_ir(const struct unit *p, unsigned emit)
     text_free(&text);
 }
 
-/* Prints all sections about a spec. The chosen form, the reason for it and the costs come first. */
+/* Prints all sections about a spec, first the form and its costs. */
 static void explain(const struct unit *p, const struct costs *all, const struct options *o)
 {
     const struct spec *spec = p->spec;

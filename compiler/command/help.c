@@ -1,4 +1,4 @@
-/* `attnc COMMAND --help`: the help page of each command, made from the rows of command_line.def. */
+/* `attnc COMMAND --help`: the help pages, made from command_line.def. */
 #include "command.h"
 #include "command_line.h"
 #include "../tune/tune.h"
@@ -8,8 +8,7 @@
 
 enum { COLUMNS = 80, INDENT = 22 };
 
-/* Appends words in lines of at most COLUMNS columns. `column`: the column where the text starts; `indent`: the column
-   where its further lines start. */
+/* Appends words in lines of at most COLUMNS columns. The first line starts at `column`, the others at `indent`. */
 static void add_wrapped(struct text *out, const char *words, size_t column, size_t indent)
 {
     bool first = true;
@@ -57,8 +56,8 @@ static void add_option(struct text *out, const struct switch_row *row)
     text_free(&name);
 }
 
-/* Returns whether all commands that take specs have the option. `attnc --help` explains such options, so the page of a
-   command only names them. */
+/* Whether all commands that take specs have the option. `attnc --help` explains it, so a command's page only names
+   it. */
 static bool is_general(const struct switch_row *row)
 {
     bool general = true;

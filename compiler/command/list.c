@@ -1,5 +1,5 @@
-/* `attnc list` prints the names of the specs that come with attnc, `attnc show NAME` prints one of them, and
-   `attnc list targets` prints the targets. */
+/* `attnc list` prints the names of the specs that come with attnc, `attnc show NAME` prints a spec, `attnc list
+   targets` prints the targets. */
 #include "command_line.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* `attnc list targets` prints a line for each target: name, suffix, architecture, vectors, whether it is a default, and
-   the attribute of its functions. `attnc list targets MACHINE` prints the default targets of a machine. */
+/* `attnc list targets` prints name, suffix, architecture, vectors, default or not, and attribute of each target.
+   `attnc list targets MACHINE` prints the default targets of a machine. */
 static int list_targets(const struct options *o)
 {
     if (o->files > 2) {

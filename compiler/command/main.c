@@ -1,4 +1,4 @@
-/* main: reads the command line of attnc into struct options and runs a command. */
+/* main: reads the command line into struct options and runs a command. */
 #include "command.h"
 #include "command_line.h"
 #include "../bench/bench.h"
@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The text of `attnc --help`. It fits on one screen. tests/editors checks which options it names. */
+/* The text of `attnc --help`, which fits on one screen. */
 static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c and NAME.h for each spec\n"
                            "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
                            "       attnc build SPEC.yaml...        compiles for this machine, into the cache\n"
@@ -73,7 +73,7 @@ static bool whole_number(const struct options *o, const char *option, const char
     return false;
 }
 
-/* Calls `item` for each word of a comma-separated list. Returns false if a word is empty or `item` returns false. */
+/* Calls `item` for each word of a comma-separated list. Returns false if a word is empty or `item` fails. */
 static bool each(struct options *o, const char *option, const char *list,
                  bool (*item)(struct options *, const char *, const char *))
 {
@@ -130,7 +130,7 @@ static bool target_item(struct options *o, const char *option, const char *word)
             complain(o, "%s: '%s' is given twice", option, word);
             return false;
         }
-    /* sorts the targets, best first: at run time the kernel uses the first one that the machine supports */
+    /* sort the targets: the kernel uses the first one that the machine supports */
     int at = o->targets++;
     for (; at > 0 && target_rank(o->target[at - 1]) > target_rank(t); at--) o->target[at] = o->target[at - 1];
     o->target[at] = t;
@@ -155,8 +155,8 @@ static bool color_value(struct options *o, const char *text)
 
 /* ---- one option ---- */
 
-/* Returns the value of the option at argument *k: the text after `=`, or the next argument; *k then advances to it.
-   Returns NULL after a message. */
+/* Returns the value of the option at argument *k: the text after `=`, or the next argument. Advances *k. Returns
+   NULL after a message. */
 static const char *value_of(const struct options *o, int count, char **argument, int *k, const char *name)
 {
     const char *equals = strchr(argument[*k], '=');
@@ -170,11 +170,11 @@ static const char *value_of(const struct options *o, int count, char **argument,
 static bool is_option(const char *argument, const char *name)
 {
     size_t n = strlen(name);
-    if (strcmp(name, "-o") == 0) return strncmp(argument, name, n) == 0; /* -oDIR is allowed as well as -o DIR */
+    if (strcmp(name, "-o") == 0) return strncmp(argument, name, n) == 0; /* both -oDIR and -o DIR are allowed */
     return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
 }
 
-/* Where and how each option is stored in struct options: one entry for each row of command_line.def. */
+/* Where and how struct options stores each option: an entry for each row of command_line.def. */
 static const struct destination {
     enum { TO_OTHER, TO_FLAG, TO_WORD, TO_OUTPUT } kind;
     size_t offset;
@@ -193,7 +193,7 @@ static const struct destination {
 #undef OUTPUT_TO
 };
 
-/* Returns the row of an option, or -1. --help and --version are not found here: they are handled before. */
+/* Returns the row of an option, or -1. --help and --version are handled before. */
 static int find_row(const char *argument)
 {
     for (int k = 0; k < switch_row_count; k++) {
@@ -205,7 +205,7 @@ static int find_row(const char *argument)
     return -1;
 }
 
-/* Returns whether the command has the option or ignores it. If the command refuses the option, prints an error. */
+/* Whether the command has the option or ignores it. Otherwise prints an error. */
 static bool fits(const struct options *o, const char *argument, enum command_number command)
 {
     for (int k = 0; k < switch_row_count; k++) {
@@ -213,7 +213,7 @@ static bool fits(const struct options *o, const char *argument, enum command_num
         if (row->elsewhere || (row->commands & 1U << command) || !is_option(argument, row->name)) continue;
         struct text names = {0};
         int left = __builtin_popcount(row->commands);
-        for (int c = COMMANDS - 1; c >= 0; c--) /* last command first: the user is more likely to mean bench */
+        for (int c = COMMANDS - 1; c >= 0; c--) /* last command first: the user more likely means bench */
             if (row->commands & 1U << c)
                 text_add(&names, "%sattnc %s",
                          !names.length ? ""
@@ -293,8 +293,8 @@ static int parse(struct options *o, enum command_number command, int count, char
     return STATUS_DONE;
 }
 
-/* Returns true after an error if the first operand looks like a misspelt command: the operand is similar to a command,
-   and it is neither a file nor a spec of the library. */
+/* Whether the first operand is a misspelt command. If so, prints an error. Files and specs of the library are no
+   misspelt commands. */
 static bool misspelt(const struct options *o)
 {
     const char *word = o->file[0];
@@ -305,7 +305,7 @@ static bool misspelt(const struct options *o)
     return true;
 }
 
-/* Returns whether the stack is large enough, or could be enlarged. Functions that read nested specs are recursive. */
+/* Whether the stack is large enough, or could be enlarged. Readers of nested specs are recursive. */
 static bool stack_suffices(const struct options *o)
 {
     enum { WANTED = 8 << 20, NEEDED = 1 << 20 };

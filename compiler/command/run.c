@@ -19,10 +19,10 @@ struct run {
     struct arena *arena;
     const struct kernel_arrays *arrays;
     const struct attn_kernel *kernel; /* NULL until the kernel is compiled */
-    struct attn_array *array;         /* one for each entry of `arrays`; data is NULL until the array is read or made */
+    struct attn_array *array;         /* of each entry of `arrays`; data is NULL until the array exists */
     bool drops, corrects;             /* the spec has dropout; it has the delta rule */
-    struct attn_problem problem;      /* a size of -1 is not known yet */
-    void *params, *generated;         /* struct NAME_params, and the storage of generated parameters */
+    struct attn_problem problem;      /* a size of -1 is unknown */
+    void *params, *generated;         /* struct NAME_params; the storage of generated parameters */
     enum status status;               /* the worst status so far */
 };
 
@@ -55,7 +55,7 @@ static const char *axis_text(int64_t axis)
     return "?";
 }
 
-/* Sets shape[k] to the extent of axis k of an array, or to ATTN_BATCH … for an axis that a problem sizes. */
+/* Sets shape[k] to the extent of axis k, or to an enum attn_axis such as ATTN_BATCH. */
 static void shape_of(const struct kernel_array *a, int64_t *shape)
 {
     static const int64_t axis[ARRAY_SIZES] = {
@@ -69,14 +69,14 @@ static void shape_of(const struct kernel_array *a, int64_t *shape)
     }
 }
 
-/* Returns whether the caller provides the array: it is an argument that no entry point writes. */
+/* Whether the caller provides the array: an argument that no entry point writes. */
 static bool is_input(const struct kernel_array *a)
 {
     return a->place == PLACE_ARGUMENT && a->access[ENTRY_FORWARD] <= ACCESS_READ &&
            a->access[ENTRY_BACKWARD] == ACCESS_READ;
 }
 
-/* Returns whether backward writes the array, and the caller provides it. */
+/* Whether the array is an argument that backward writes. */
 static bool is_wanted_gradient(const struct kernel_array *a)
 {
     return a->access[ENTRY_BACKWARD] == ACCESS_WANTED && a->place != PLACE_WITHIN;
@@ -88,8 +88,7 @@ static struct attn_array *named(const struct run *r, const char *name)
     return &r->array[kernel_array_find(r->arrays, name)];
 }
 
-/* Sets data[0], data[1], … to the arrays that are arguments of an entry point, in the order of the arguments. An array
-   within another one is NULL. */
+/* Sets data[0], data[1], … to the arguments of an entry point. An array within another one is NULL. */
 static void arguments_of(const struct run *r, enum entry entry, void **data)
 {
     int count = 0;
@@ -99,8 +98,8 @@ static void arguments_of(const struct run *r, enum entry entry, void **data)
             data[count++] = r->array[k].data;
 }
 
-/* Returns the size of an axis in this problem. `extent`: the size itself, or an enum attn_axis such as ATTN_BATCH.
-   Returns `extent` if the problem does not know that size yet. */
+/* Returns the size of an axis. `extent` is the size, or an enum attn_axis such as ATTN_BATCH. If the size is not
+   known yet, returns `extent`. */
 static int64_t extent_now(const struct run *r, int64_t extent)
 {
     if (extent >= 0) return extent;
@@ -136,7 +135,7 @@ static const char *file_path(const struct run *r, const char *folder, const char
     return arena_printf(r->arena, "%s%s%s.npy", folder, length && folder[length - 1] == '/' ? "" : "/", name);
 }
 
-/* Reads an array. Returns false if the file does not exist; other failures are reported. */
+/* Reads an array. Returns false if the file does not exist; reports other failures. */
 static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, struct attn_array *array)
 {
     char message[256];
@@ -153,7 +152,7 @@ static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, s
 
 /* ---- q, k, v ---- */
 
-/* Returns a phrase for messages that says which file the size of an axis is from: "q.npy has 8 heads". */
+/* Returns where the size of an axis is from, such as "q.npy has 8 heads". */
 static const char *axis_origin(const struct run *r, int64_t axis)
 {
     axis %= 8; /* of ATTN_BLOCKS, the axis */
@@ -168,8 +167,7 @@ static const char *axis_origin(const struct run *r, int64_t axis)
     return "";
 }
 
-/* Compares the shape of an array from a file with the expected shape, the shape of `like`. Returns false after
-   reporting a difference. */
+/* Compares the shape of an array from a file with the shape of `like`. Returns false after a message. */
 static bool check_shape(struct run *r, const struct kernel_array *like, const struct attn_array *a)
 {
     const char *path = file_path(r, r->options->in_dir, like->name), *why = NULL;
@@ -210,8 +208,7 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
                 (long long)bad, bad == 1 ? "is" : "are");
 }
 
-/* Sets the sizes of the problem. The first input that has an axis gives the size of the axis; check_shape compares the
-   other inputs with it. */
+/* Sets the sizes of the problem. The first input with an axis gives its size; check_shape compares the others. */
 static void take_sizes(struct run *r)
 {
     int64_t *const size[ARRAY_SIZES] = {[ARRAY_SIZE_BATCH] = &r->problem.batch,
@@ -290,7 +287,7 @@ static void out_of_memory(struct run *r, const char *what, size_t bytes)
     failed(r, STATUS_MACHINE);
 }
 
-/* Generates random parameters from the seed. Parameters that are read from files replace them later. */
+/* Generates random parameters. Parameters from files replace them later. */
 static void generate_params(struct run *r, uint64_t seed)
 {
     size_t bytes = r->kernel->params_size();
@@ -334,8 +331,7 @@ static void read_params(struct run *r, const struct similarity *similarity)
     }
 }
 
-/* Returns the number of array k in kernel->param, which lists the parameters in the order of r->arrays; -1: the array
-   is no parameter. */
+/* Returns the number of array k in kernel->param, or -1. */
 static int param_of(const struct run *r, int k)
 {
     int number = 0;
@@ -348,7 +344,7 @@ static void set_pointer(struct run *r, int k, const void *data)
     memcpy((char *)r->params + r->kernel->param[param_of(r, k)].offset, &data, sizeof data);
 }
 
-/* Fills struct NAME_params with the parameters that were generated or read. */
+/* Fills struct NAME_params. */
 static void set_params(struct run *r, const struct similarity *similarity)
 {
     const struct attn_kernel *kernel = r->kernel;
@@ -365,7 +361,7 @@ static void set_params(struct run *r, const struct similarity *similarity)
 
 /* ---- the call ---- */
 
-/* Reports the first id that is smaller than the id of the previous key, and what the user can do. */
+/* Reports the first id that is smaller than the previous one, and what the user can do. */
 static void explain_order(struct run *r)
 {
     for (int k = 0; k < r->arrays->count; k++) {
@@ -415,7 +411,7 @@ static void write_output(struct run *r, const struct loaded_kernel *loaded, cons
     }
 }
 
-/* Computes the gradients with respect to q, k, v and the learned parameters, and writes them to files. */
+/* Computes all gradients and writes them to files. */
 static void call_backward(struct run *r, const struct loaded_kernel *loaded)
 {
     const struct attn_kernel *kernel = r->kernel;
@@ -463,8 +459,8 @@ static double number_at(const struct attn_array *a, int64_t k)
     return 0;
 }
 
-/* Returns the largest difference of two outputs, relative to the largest number in its row. NaN equals only NaN, and
-   infinity only the same infinity. */
+/* Returns the largest difference of two outputs, relative to the largest number in its row. NaN equals NaN, and an
+   infinity equals itself. */
 static double difference(const struct attn_array *a, const struct attn_array *b)
 {
     int64_t dim = a->shape[a->rank - 1], rows = 1;
@@ -486,8 +482,7 @@ static double difference(const struct attn_array *a, const struct attn_array *b)
     return most;
 }
 
-/* Returns the difference that rounding may cause: sums are added in another order, and weights may be rounded to 16
-   bits. */
+/* The difference that rounding may cause. Sums are added in another order; weights may be rounded to 16 bits. */
 static double may_differ(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-10 : dtype == ATTN_F32 ? 1e-3 : 0.05;
@@ -495,7 +490,7 @@ static double may_differ(enum attn_dtype dtype)
 
 enum { MAX_CHUNKS = 64 };
 
-/* Reads --chunks, the numbers of tokens of successive calls. Returns how many there are; 0 after a message. */
+/* Reads --chunks, the numbers of tokens of successive calls. Returns their number, or 0 after a message. */
 static int read_chunks(const struct options *o, int64_t *chunk)
 {
     int count = 0;
@@ -515,9 +510,8 @@ static bool is_axis_of_tokens(const struct array_axis *axis)
     return !axis->constant && (axis->size == ARRAY_SIZE_N_K || axis->size == ARRAY_SIZE_N_Q);
 }
 
-/* For each parameter that has a row per token, copies its rows from … from + n - 1, and passes the copy to the next
-   call of extend. piece[k] is the copy of array k; the copy for the previous call is freed. Returns false if memory is
-   exhausted. */
+/* Copies rows from … from + n - 1 of each parameter with a row per token, for the next call of extend. piece[k] is
+   the copy of array k; the previous copy is freed. Returns false if memory runs out. */
 static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
 {
     for (int k = 0; k < r->arrays->count; k++) {
@@ -538,15 +532,15 @@ static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
     return true;
 }
 
-/* Returns the address of an element of the array with this name; NULL if the array is within another one. */
+/* Returns the address of an element of the array with this name, or NULL if it is within another one. */
 static void *element_of(const struct run *r, const char *name, int64_t element)
 {
     char *const data = named(r, name)->data;
     return data ? data + (size_t)element * attn_dtype_size(r->kernel->dtype) : NULL;
 }
 
-/* Appends all tokens to the state by calls of extend, which write to `out` and to `statistics`, unless its data is
-   NULL. Returns the number of calls, or 0 after a message. */
+/* Appends all tokens to the state with extend, which writes to `out` and `statistics`. Returns the number of calls,
+   or 0 after a message. */
 static int64_t extend_all(struct run *r, const struct attn_array *out, const struct attn_array *statistics, void *state,
                           size_t bytes)
 {
@@ -587,8 +581,7 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, const str
     return error ? 0 : calls;
 }
 
-/* Returns a phrase that says from which length on the state is smaller than all keys and values; "" if the state grows
-   with the length. */
+/* Returns from which length on the state is smaller than keys and values, as a phrase, or "". */
 static const char *smaller_from(const struct run *r, size_t bytes)
 {
     struct attn_problem more = r->problem;
@@ -600,14 +593,14 @@ static const char *smaller_from(const struct run *r, size_t bytes)
     return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
 }
 
-/* Returns the array of statistics; NULL: the kernel has none. */
+/* Returns the array of statistics, or NULL. */
 static const struct kernel_array *statistics_of(const struct run *r)
 {
     const int k = kernel_array_find(r->arrays, "statistics");
     return k < 0 || r->arrays->array[k].place != PLACE_PROBLEM ? NULL : &r->arrays->array[k];
 }
 
-/* --chunks: computes the outputs by calls of extend, compares them with those of forward, and replaces those. */
+/* --chunks: computes the outputs with extend, compares them with forward's, and replaces those. */
 static void call_chunks(struct run *r, struct attn_array *out)
 {
     const struct attn_kernel *const kernel = r->kernel;
@@ -719,8 +712,7 @@ static enum status run_unit(const struct options *o, struct unit *unit)
                       .corrects = unit->spec->rate != NULL},
                *r = &run;
     r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->arrays->count);
-    read_inputs(r, unit->spec->emit &
-                       EMIT_BACKWARD); /* before compiling the kernel, so that wrong arrays are reported early */
+    read_inputs(r, unit->spec->emit & EMIT_BACKWARD); /* before compiling, so that wrong arrays are reported early */
     read_params(r, &unit->spec->similarity);
     if (r->status == STATUS_DONE)
         r->status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet,

@@ -1,12 +1,11 @@
-/* Counts the bytes that a call moves between memory and the processor. The loops show which arrays of the caller
-   move. */
+/* Counts the bytes that a call moves between memory and the processor. */
 #include "count.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Returns the number of points along the run-time axes among axes[0], …, axes[rank - 1]. */
+/* Returns the number of points along the run-time axes in the list. */
 static double points_of(const struct module *m, const struct problem_size *size, int rank, const int *axes)
 {
     double count = 1;
@@ -22,8 +21,7 @@ static bool array_has(const struct array *a, int axis)
     return false;
 }
 
-/* Whether array n is an array of the caller. An array that is listed several times counts once, at its first place.
-   An array within another one is moved with the other one. */
+/* Whether array n is an array of the caller that was not counted yet. */
 static bool is_moved(const struct loops *l, int n)
 {
     const struct array *a = &l->array[n];
@@ -33,7 +31,7 @@ static bool is_moved(const struct loops *l, int n)
     return true;
 }
 
-/* Returns the product of the constant extents of an array, in bytes: the bytes for one point of its run-time axes. */
+/* Returns the bytes of an array for one point of its run-time axes. */
 static double bytes_a_point(const struct module *m, const struct array *a)
 {
     double bytes = dtype_bytes(a->dtype);
@@ -65,7 +63,7 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
             points = visited;
         else if (stream && a->kind == ARRAY_INPUT && again && streamed > points)
             points = streamed;
-        else if (stream && !c->program.linear && visited < points) /* with few queries, the loops may skip some keys */
+        else if (stream && !c->program.linear && visited < points) /* with few queries, some keys may be skipped */
             points = visited;
         bytes += points * bytes_a_point(m, a);
     }

@@ -1,34 +1,33 @@
-/* The constants of the cost model, which were measured or chosen. A cost is a time. Its unit is the time of one FLOP in
-   a matrix product that keeps a core fully busy. For example, a cost of 20 takes as long as 20 such FLOPs. Constants
-   were measured on a machine with 64-byte vectors, unless their comment says otherwise. */
+/* The constants of the cost model. A cost is a time. Its unit is the time of one FLOP in a matrix product that keeps
+   a core fully busy. Unless a comment says otherwise, constants were measured with 64-byte vectors. */
 #ifndef ATTNC_COST_CONSTANTS_H
 #define ATTNC_COST_CONSTANTS_H
 
-/* One multiplication and one addition in a matrix product. This value follows from the unit. */
+/* A multiplication and an addition in a matrix product, by definition of the unit. */
 static const double PRODUCT_COST = 2;
-/* One scalar operation of a map, for one element. Most of the time goes into moving the element through memory. */
+/* A scalar operation of a map, for one element. Most of the time goes into moving the element. */
 static const double MAP_COST = 3;
 /* One function of a map, such as exp, for one element. Functions are polynomials. */
 static const double FUNCTION_COST = 20;
-/* A random number. By a count of instructions, not a measurement: one block of Philox takes 120 vector instructions and
-   has four numbers for each 32-bit lane, and a core completes two such instructions in a cycle. */
+/* A random number. Counted, not measured: a block of Philox takes 120 vector instructions and has four numbers per
+   32-bit lane. A core completes two such instructions per cycle. */
 static const double RANDOM_COST = 60;
-/* Adding the sums of one chunk to the state, for each element of the state. Five numbers are read or written. */
+/* For each element of the state: adding the sums of one chunk, which reads or writes five numbers. */
 static const double FOLD_COST = 8;
-/* Only for a state that covers the last n chunks instead of all earlier chunks: summing these n chunks again, for each
-   of the n chunks and each element of the state. Comes in addition to FOLD_COST. */
+/* For each element of a state over the last n chunks: adding one of these chunks again. It comes in addition to
+   FOLD_COST. */
 static const double RECENT_COST = 2;
-/* Rounding one number to bf16 for matrix units. A number that is split into n bf16 terms costs n times as much. This
-   value is a count of instructions, not a measurement. */
+/* Rounding a number to bf16 for matrix units. Splitting a number into n bf16 terms costs n times as much. Counted,
+   not measured. */
 static const double PACK_COST = 5;
-/* Only for choosing the length of a chunk: added to FOLD_COST, because products within short chunks keep less of the
-   machine busy. Fitted to the fastest chunk lengths for sketches of size 32 and 64. */
+/* Added to FOLD_COST when the length of a chunk is chosen, because short chunks use the machine less well. Fitted to
+   sketches of size 32 and 64. */
 static const double SHORT_CHUNK_COST = 12;
-/* The products of a kernel reach this share of the peak speed. The peak is measured with multiply-adds on registers. */
+/* The share of the peak speed that a kernel's products reach. */
 static const double PRODUCT_SHARE = 0.85;
 /* Assumptions about a core that was not measured, typical of servers:
-   - it has this number of vector units, and each completes one multiply-add per cycle;
-   - it moves this number of bytes per cycle to and from memory. */
+   - vector units, each with one multiply-add per cycle
+   - bytes per cycle to and from memory */
 static const double NOMINAL_VECTOR_UNITS = 2, NOMINAL_BANDWIDTH = 4;
 
 #endif

@@ -1,12 +1,10 @@
-/* Counts the FLOPs, scalar operations and bytes of a call from its graph. All other code takes these counts from here.
-   - Only useful FLOPs and scalar operations count: masked pairs do not count, and equal features count once.
+/* Counts the FLOPs, scalar operations and bytes of a call from its graph.
+   - Useful FLOPs and scalar operations leave out masked pairs, and count equal features once.
    - Work and bytes include everything that the loops visit.
-   - A product over pairs counts one multiplication and one addition for each pair, if the mask allows the pair and the
-     result is used.
-   - A product without pairs counts one multiplication and one addition for each query or each key.
-   - A state is a sum over keys. Its denominator, the sum of the features alone, counts as one more column.
-   - A SOLVE counts the product of its features with the state. The pairs of keys within a chunk are few, and count as
-     one pair for each key.
+   - A product over pairs counts 2 FLOPs for each unmasked pair that the result uses.
+   - Other products count 2 FLOPs for each query or each key.
+   - A state is a sum over keys. Its denominator counts as one more column.
+   - A SOLVE counts the product of its features with the state, and one pair for each key.
    - Maps count as scalar operations. */
 #include "cost.h"
 #include "count.h"
@@ -30,30 +28,28 @@ struct counter {
     struct ids ids;
     int query, key, chunk; /* axes; -1: there is no such axis */
     int64_t extent[MAX_AXES];
-    double useful[MAX_AXES];     /* the extents of constant axes; equal features count once */
-    const struct expr **needed;  /* by value: the region of the points that are used; NULL: no point is used */
-    bool *for_pairs, *for_state; /* by value, if the value has one point per key: whether pairs use it; whether a state
-                                    uses it */
+    double useful[MAX_AXES];     /* the extents of constant axes, with equal features counted once */
+    const struct expr **needed;  /* of each value: the region of points that are used, or NULL */
+    bool *for_pairs, *for_state; /* of each value with one point per key: whether pairs use it; whether a state uses
+                                    it */
     int regions;
     struct region {
         const struct expr *where;
         double pairs; /* over all heads of one batch entry */
     } region[MAX_REGIONS];
-    double pairs;   /* pairs in the sums over keys, over all heads and batch entries */
-    double visited; /* pairs that the loops visit, over all heads and batch entries */
+    double pairs;   /* pairs in the sums over keys, of all heads and batch entries */
+    double visited; /* visited pairs, of all heads and batch entries */
     int64_t document;
     struct room {
         struct attn_range *range;
         int64_t count, capacity;
-    } reach, whole; /* keys of the current query: `reach` has all keys of the region, and perhaps others; `whole` has
-                       only keys of the region, and perhaps not all */
+    } reach, whole; /* keys of the current query: `reach` has at least the region's keys, `whole` at most */
     bool exact;
 };
 
 /* ---- features that are equal ---- */
 
-/* Returns a random-looking number for the element of value `of` with the indices `sub`. Equal elements have equal
-   numbers; different elements almost never do. */
+/* Returns a random-looking number for an element of value `of`. Equal elements have equal numbers. */
 static double stand_in(int of, const int64_t *sub, int rank)
 {
     uint64_t x = (uint64_t)of + 1;
@@ -70,9 +66,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the number of different features that a map computes along an axis. The map is evaluated with stand_in
-   numbers as operands, and equal results count as equal features. All other axes are at index `other`, or at their last
-   index if they are shorter. */
+/* Returns the number of different features of a map along an axis, evaluated with stand_in numbers as operands.
+   Other axes are at index `other`, or at their last index. */
 static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
 {
     int64_t index[MAX_AXES], extent = x->m->axis[axis].extent, different = 0;
@@ -100,8 +95,8 @@ static int64_t distinct(const struct counter *x, const struct value *v, int axis
     return different;
 }
 
-/* Sets useful[a] to the number of different features along each constant axis a. If several maps compute features along
-   the axis, the minimum counts. For example, one map computes powers, and the next map multiplies these powers. */
+/* Sets useful[a] to the number of different features along each constant axis a. If several maps compute features
+   along the axis, the minimum counts. */
 static void find_useful(struct counter *x)
 {
     for (int a = 0; a < x->m->axes; a++)
@@ -117,8 +112,7 @@ static void find_useful(struct counter *x)
                 for (int s = 0; s < v->operand[o].rank; s++)
                     made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
             if (!made) continue;
-            /* at index 0 of the other axes, a SELECT by position may give 0 for all features, so index 1 is tried,
-               too */
+            /* at index 0, a SELECT by position may give 0 for all features; try index 1, too */
             double here = (double)distinct(x, v, a, 0), there = (double)distinct(x, v, a, 1);
             if (there > here) here = there;
             if (here < x->useful[a]) x->useful[a] = here;
@@ -138,7 +132,7 @@ static bool of_pairs(const struct counter *x, const struct value *v)
     return has_axis(v, x->query) && has_axis(v, x->key);
 }
 
-/* Adds the region `where` to the region in which value v is used. */
+/* Adds `where` to the region in which value v is used. */
 static void need(struct counter *x, int v, const struct expr *where)
 {
     const struct expr *before = x->needed[v];
@@ -151,8 +145,7 @@ static const struct expr *both(const struct counter *x, const struct expr *a, co
     return expr_make(x->m, EXPR_AND, a, b, NULL);
 }
 
-/* Adds the region `where` to the regions of the operands that e reads. A SELECT whose condition depends only on indices
-   needs each operand only where it chooses this operand. */
+/* Adds `where` to the regions of the operands of e. A SELECT by indices needs an operand only where it chooses it. */
 static void need_operands(struct counter *x, const struct value *v, const struct expr *e, const struct expr *where)
 {
     if (e->op == EXPR_OPERAND) need(x, v->operand[e->integer].of, where);
@@ -164,7 +157,7 @@ static void need_operands(struct counter *x, const struct value *v, const struct
     for (int k = 0; k < expr_arity(e->op); k++) need_operands(x, v, e->arg[k], where);
 }
 
-/* Whether the value is a state: a sum over keys, without an axis of queries. */
+/* Whether the value is a state: a sum over keys without an axis of queries. */
 static bool is_state(const struct counter *x, const struct value *v)
 {
     bool keys = false;
@@ -213,8 +206,7 @@ static void row_set(struct row *r, int axis, int64_t at)
     r->hi[axis] = at + 1;
 }
 
-/* Two unions of key ranges that bound a region: `some` contains all keys of the region, `every` contains only keys of
-   the region. */
+/* Two unions of key ranges: `some` contains the region, and the region contains `every`. */
 struct solved {
     const struct expr *where;
     struct ranges some, every;
@@ -225,7 +217,7 @@ static void solve(const struct counter *x, const struct expr *where, struct solv
     s->where = where;
     region_ranges(x->m, where, x->key, false, &s->some);
     region_ranges(x->m, where, x->key, true, &s->every);
-    if (expr_reads_ids(where)) s->every.count = 0; /* such ranges are valid only if the ids of a whole tile allow it */
+    if (expr_reads_ids(where)) s->every.count = 0; /* with ids, these ranges are valid only for some tiles */
 }
 
 static void add_range(struct room *room, int64_t from, int64_t to)
@@ -240,8 +232,8 @@ static void add_range(struct room *room, int64_t from, int64_t to)
     room->range[room->count++] = (struct attn_range){from, to};
 }
 
-/* Evaluates ranges for the row's query. Stores their union, cut to the keys from <= j < to, in *out. If blocks are
-   drawn at random, each block is tested, and *tests grows by the number of tests. */
+/* Writes the union of the ranges for the row's query to *out, clipped to from <= j < to. Adds the number of tested
+   random blocks to *tests. */
 static void ranges_now(const struct counter *x, const struct ranges *ranges, bool every, struct row *r, int64_t from,
                        int64_t to, struct room *out, int64_t *tests)
 {
@@ -266,8 +258,8 @@ static void ranges_now(const struct counter *x, const struct ranges *ranges, boo
     out->count = attn_union(out->range, out->count, from, to);
 }
 
-/* Returns the number of keys from <= j < to in the region, for the row's query. Keys in `every` are counted. Keys in
-   `some` but not in `every` are tested one by one. */
+/* Returns the number of keys from <= j < to in the region, for the row's query. Only keys in `some` but not in
+   `every` are tested. */
 static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row *r, int64_t from, int64_t to,
                            int64_t *tests)
 {
@@ -290,8 +282,8 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
     return keys;
 }
 
-/* To save time, one query is counted for several neighbouring queries. Returns the number of these neighbours: 1, or
-   enough to keep the number of tests below MAX_TESTS. One query takes `spent_each` tests. */
+/* To save time, one query is counted for several neighbours. Returns how many, so that there are at most MAX_TESTS
+   tests. One query takes `spent_each` tests. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
     int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MAX_TESTS) + n / MAX_QUERIES;
@@ -300,8 +292,8 @@ static int64_t step_of(struct counter *x, double spent_each)
     return step;
 }
 
-/* One query is counted for the queries i, …, i + group - 1. Returns this query. The choice is pseudo-random, because a
-   fixed stride could coincide with the period of a mask. */
+/* Returns the query that is counted for the queries i, …, i + group - 1. The choice is pseudo-random, because a mask
+   may be periodic. */
 static int64_t chosen(int64_t i, int64_t group)
 {
     return i + (int64_t)(((uint64_t)i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
@@ -329,7 +321,7 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
 
 /* ---- regions that read ids. If the query and the document of the key are fixed, all ids are constants ---- */
 
-/* Whether e reads ids only at the key, or at positions that do not depend on the key. */
+/* Whether e reads ids only at the key, or at positions independent of the key. */
 static bool ids_are_plain(const struct counter *x, const struct expr *e)
 {
     if (e->op == EXPR_ID)
@@ -349,8 +341,8 @@ static const struct expr *with_ids(const struct counter *x, const struct expr *e
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Returns a hash of the ids that decide which documents the row's query sees: all ids that e reads at positions which
-   do not depend on the key. */
+/* Returns a hash of all ids in e at positions independent of the key. The documents that the row's query sees depend
+   on these ids. */
 static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const struct row *r, uint64_t hash)
 {
     if (e->op == EXPR_ID && !(expr_axes(e->arg[1]) >> x->key & 1))
@@ -359,9 +351,11 @@ static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const 
     return hash;
 }
 
-/* The documents that a query sees. A run is the keys of one document; `run` is its number. Inside a run all ids are
-   constants, so only a few different regions remain: `solved`. `reached` lists the runs that the query sees, with their
-   regions. Neighbouring queries with an equal hash `ids` share the list. */
+/* The documents that a query sees.
+   - A run is the keys of one document; `run` is its number.
+   - Ids are constant in a run, so there are only a few different regions: `solved`.
+   - `reached` lists the runs that the query sees, with their regions.
+   - Neighbouring queries with an equal hash `ids` share the list. */
 struct by_ids {
     struct solved solved[8];
     int known;
@@ -374,8 +368,7 @@ struct by_ids {
     uint64_t ids;
 };
 
-/* Returns the number of keys in the region for the row's query. Returns -1 if there are more different regions than
-   `solved` has room for. */
+/* Returns the number of keys in the region for the row's query. Returns -1 if `solved` has no room for all regions. */
 static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct row *r, struct by_ids *b,
                              int64_t *tests)
 {
@@ -437,8 +430,7 @@ uint32_t axes_beside_ids(const struct expr *e)
     return axes;
 }
 
-/* Returns the number of pairs in a region, over all heads of one batch entry: the mean over batch entries. All batch
-   entries have the same ids. */
+/* Returns the number of pairs in a region over all heads of one batch entry: the mean over batch entries. */
 static double pairs_of(struct counter *x, const struct expr *where)
 {
     for (int k = 0; k < x->regions; k++)
@@ -476,8 +468,8 @@ static double pairs_of(struct counter *x, const struct expr *where)
     return pairs * alike;
 }
 
-/* Returns the number of keys that a state sums. A state of chunk c has keys before chunk c, or keys after it. So a key
-   counts if the sum's region `where` contains it for the chunk after the key's chunk, or for the chunk before. */
+/* Returns the number of keys that a state sums. The state of chunk c has keys before or after chunk c. So a key
+   counts if `where` contains it for the next or previous chunk. */
 static double keys_of(struct counter *x, const struct expr *where)
 {
     if (!where || where->op == EXPR_INT) return (double)x->extent[x->key];
@@ -505,7 +497,7 @@ static int operations(const struct expr *e)
     return count;
 }
 
-/* Returns a bit for each axis of the value and of its operands. */
+/* Returns the axes of the value and of its operands, as bits. */
 static uint32_t axes_around(const struct value *v)
 {
     uint32_t axes = 0;
@@ -524,8 +516,8 @@ static double constants(const struct counter *x, uint32_t axes)
     return product;
 }
 
-/* Returns the number of points along the axes of batches and heads. It is batch * kv_heads if `axes` has heads, times
-   members if `axes` has members, else 1. */
+/* Returns the number of points along the axes of batches and heads in `axes`. For example, with heads and members it
+   is batch * kv_heads * members. */
 static double heads_of(const struct counter *x, uint32_t axes)
 {
     bool members = false, heads = false;
@@ -553,9 +545,9 @@ static double used_points(struct counter *x, int n, uint32_t axes)
     return query ? heads_of(x, axes) * (double)x->extent[x->query] : 1;
 }
 
-/* Returns the number of points of value n, along the run-time axes in `axes`, that kernels compute. A kernel computes
-   all pairs of a visited tile, and both sides of a SELECT. If pairs use a value that has one point per key, the value
-   is computed again for each tile of queries. */
+/* Returns the number of points of value n, along the run-time axes in `axes`, that kernels compute.
+   - Kernels compute all pairs of a visited tile, and both sides of a SELECT.
+   - A value with one point per key is computed for each tile of queries if pairs use it. */
 static double computed_points(struct counter *x, int n, uint32_t axes)
 {
     const struct value *v = &x->g->value[n];
@@ -570,8 +562,7 @@ static double computed_points(struct counter *x, int n, uint32_t axes)
 
 /* ---- totals ---- */
 
-/* Finds the number of pairs in the sums over the keys of a query. If there are several such sums, the largest number
-   counts. */
+/* Finds the number of pairs in the sums over keys. Of several sums, the largest counts. */
 static void find_pairs(struct counter *x)
 {
     for (int n = 0; n < x->g->values; n++) {
@@ -584,7 +575,7 @@ static void find_pairs(struct counter *x)
     }
 }
 
-/* Makes ids for documents of x->document tokens: 0, …, 0, 1, …, 1, 2, … */
+/* Makes ids of documents with x->document tokens: 0, …, 0, 1, …, 1, 2, … */
 static double *make_documents(const struct counter *x)
 {
     double *const id = arena_alloc(x->m->arena, (size_t)x->size->n_k * sizeof *id);
@@ -630,7 +621,7 @@ unsigned assumed_integers(const struct graph *g)
     return kinds;
 }
 
-/* Makes the integers that a kernel is assumed to get (cost.h), the same for every batch entry and head. */
+/* Makes the assumed integers (cost.h), the same for every batch entry and head. */
 static void make_ids(struct counter *x)
 {
     double *const half = arena_alloc(x->m->arena, sizeof *half), *const one = arena_alloc(x->m->arena, sizeof *one);

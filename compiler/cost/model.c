@@ -1,6 +1,5 @@
-/* The cost model estimates the work of the quadratic form and of the linear form (constants.h has the unit of work).
-   The model decides at which length the linear form takes over. It also sets the length of a chunk if the spec does
-   not. */
+/* The cost model estimates the work of the quadratic and the linear form, in the unit of constants.h. It decides at
+   which length the linear form takes over, and the default length of a chunk. */
 #include "cost.h"
 #include "constants.h"
 #include "../analysis/analysis.h"
@@ -32,8 +31,8 @@ double random_cycles(const struct target *t, enum dtype dtype)
     return RANDOM_COST / nominal_peak(t, dtype);
 }
 
-/* Returns the work of a value for one point of the run-time axes of the value and its operands. Sets *query and *key to
-   whether queries and keys are among these axes. */
+/* Returns the work of a value for one point of its run-time axes. Sets *query and *key to whether queries and keys
+   are among these axes. */
 static double value_cost(const struct graph *g, const struct roles *roles, const struct value *v, bool *query,
                          bool *key)
 {
@@ -98,33 +97,33 @@ double fold_work(const struct compilation *c)
     return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->separated.reach) * elements / chunk : 0;
 }
 
-/* Returns the work of the quadratic form for a query that attends to `keys` keys. The work for single keys is repeated
-   for each tile of queries, so each query of a tile bears a share of it. */
+/* Returns the work of the quadratic form for a query with `keys` keys. Each tile of queries repeats the work for
+   single keys, so a query bears a share of it. */
 static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
     return work.query + keys * (work.pair + work.key / (double)queries_together(c));
 }
 
-/* Returns the number of tokens over all heads. If the numbers of queries and keys differ, their mean counts. */
+/* Returns the number of tokens over all heads: the mean of the numbers of queries and keys. */
 static double tokens_of(const struct problem_size *size)
 {
     return (double)size->batch * (double)size->kv_heads *
            ((double)size->members * (double)size->n_q + (double)size->n_k) / 2;
 }
 
-/* Tells products_of_bf16 which products of bf16 to count.
-   - matrix: products on matrix units; false: all other products of bf16
-   - token: products for one token, such as its features; false: products for one pair of query and key
-   - terms: if operands are sums of several bf16 terms, count each product of two terms; false: count one product
-   - copies: count the work of copying operands instead of the products */
+/* The products of bf16 to count.
+   - matrix: products on matrix units; false: other products
+   - token: products for one token; false: products for one pair
+   - terms: operands are sums of bf16 terms, and each product of two terms counts; false: one product counts
+   - copies: count the work of copying operands, not the products */
 struct wanted {
     bool matrix, token, terms, copies;
     double chunk; /* the number of tokens in a chunk */
 };
 
-/* Returns the work per token of copying the operands of a product to bf16. The token's features are copied term by
-   term. An operand that is copied once per chunk, such as the state, counts with the token's share. */
+/* Returns the work per token of copying a product's operands to bf16. An operand that is copied once per chunk
+   counts with the token's share. */
 static double work_of_copies(const struct loops *l, const struct stmt *s, double chunk)
 {
     const struct axis *row = &l->module->axis[s->axes[0]], *lane = &l->module->axis[s->axes[1]],
@@ -138,8 +137,8 @@ static double work_of_copies(const struct loops *l, const struct stmt *s, double
            (first * array_terms(&l->array[s->operand[0].of]) + second * array_terms(&l->array[s->operand[1].of]));
 }
 
-/* Returns the work of the products that `want` describes, in a list of statements. `inside` is the number of loops over
-   sequences around the list. */
+/* Returns the work of the products that `want` describes. `inside` is the number of loops over sequences around the
+   list. */
 static double products_of_bf16(const struct loops *l, const struct stmt *s, const struct wanted *want, int inside)
 {
     double work = 0;
@@ -173,7 +172,7 @@ double work_on_units(const struct compilation *c, const struct problem_size *siz
     return visited * on_units(c, false, true) + tokens_of(size) * on_units(c, true, true);
 }
 
-/* Returns the ratio (time of a product of bf16) / (time of the same product in f32). */
+/* Returns (time of a product of bf16) / (time of the product in f32). */
 static double share_of_f32(const struct target *t, enum target_feature feature)
 {
     return nominal_peak(t, DTYPE_BF16) / (PRODUCT_COST * target_multiply_adds(t, feature));
@@ -187,7 +186,7 @@ static double saved_by_units(const struct compilation *c, bool token)
     return units > 0 ? units - on_units(c, token, true) * share_of_f32(c->target, TARGET_MATRIX_UNITS) - copied : 0;
 }
 
-/* Returns the work that products of bf16 save for one pair of query and key. */
+/* Returns the work that bf16 saves for a pair of query and key. */
 static double saved_by_bf16(const struct compilation *c)
 {
     const double others = products_of_bf16(c->loops, c->loops->body, &(struct wanted){.matrix = false}, 0);
@@ -199,7 +198,7 @@ double work_saved_by_bf16(const struct compilation *c, const struct problem_size
     return visited * saved_by_bf16(c) + tokens_of(size) * saved_by_units(c, true);
 }
 
-/* Returns the work of the linear form for one token, as if all products were in f32. */
+/* Returns the work of the linear form for one token, in f32. */
 static double linear_work(const struct compilation *c)
 {
     struct work work = work_of(c->graph);
@@ -239,7 +238,7 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
                         : 0;
     if (linear->separated.reach && linear_work(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "the quadratic form is cheaper: a query sees only %.0f keys", window);
-    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* saved = 0, so the length does
+    long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* saved = 0: the length does
                                                                                            not depend on the target */
     if (linear->spec->max_length && linear->spec->max_length < length)
         return arena_printf(g->module->arena, "it would only be cheaper from %lld keys on, but max_length is %lld",
@@ -277,8 +276,7 @@ const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
     return NULL;
 }
 
-/* If the number of keys is known, the knob only chooses the form: 1 is always the linear form, NEVER always the
-   quadratic form. */
+/* If the number of keys is known, the knob is 1 for the linear form or NEVER for the quadratic form. */
 const char *knob_crossover(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->quadratic || !x->linear) return "it has one form for all lengths";

@@ -1,6 +1,5 @@
-/* The roofline model (Williams, Waterman and Patterson, 2009). A call takes the longer of two times: the time of its
-   work at peak speed, and the time to move its bytes at full bandwidth. Work is in the unit of the cost model: an
-   exponential that takes the time of 20 FLOPs counts as 20 FLOPs. */
+/* The roofline model (Williams, Waterman and Patterson, 2009). A call takes the longer of two times: its work at
+   peak speed, and its bytes at full bandwidth. An exponential that takes the time of 20 FLOPs counts as 20 FLOPs. */
 #include "cost.h"
 #include "constants.h"
 #include "count.h"
@@ -24,8 +23,7 @@ const char *parts_unit(const struct call_parts *p, bool *on_units)
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache)
 {
-    /* in the quadratic form a thread processes whole tiles of lanes, so some threads are idle if there are fewer tiles
-       than threads */
+    /* a thread processes whole tiles of queries; with fewer tiles than threads, some threads are idle */
     struct roles roles;
     const struct value *result = &c->graph->value[c->graph->output[0].value];
     int64_t tiles = 1, sharing = queries_together(c);
@@ -37,8 +35,7 @@ struct roofline roofline_of(const struct compilation *c, const struct problem_si
         tiles *= axis == roles.lane ? (extent + sharing - 1) / sharing : extent;
     }
     double busy = !c->program.linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
-    /* counts->work contains the products on matrix units, too, converted to vector FLOPs by the nominal rates; take
-       them out */
+    /* take out the products on matrix units, which counts->work contains as vector FLOPs */
     const double units = work_on_units(c, size, counts->visited);
     const struct rates table = nominal_rates(c->target, c->spec->dtype);
     const double work = units > 0 ? counts->work - units * table.peak / table.units : counts->work;

@@ -1,5 +1,5 @@
-/* Counts the tiles of keys that each tile of queries visits. Only the bounds of the loops are evaluated, not the
-   values. If there are very many tiles of queries, a sample of them is counted. */
+/* Counts the tiles of keys that each tile of queries visits, from the bounds of the loops. If there are very many
+   tiles of queries, a sample is counted. */
 #include "cost.h"
 #include "../analysis/analysis.h"
 #include "../../runtime/attnrt.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* If a loop has more than MAX_ITERATIONS iterations, the first FIRST_ITERATIONS and a sample of the others are counted.
-   If tests decide whether a tile of keys is skipped, the sample is smaller: it needs at most about MAX_ASKED tests. */
+/* If a loop has more than MAX_ITERATIONS iterations, the first FIRST_ITERATIONS and a sample are counted. With tests
+   of tiles, the sample takes at most about MAX_ASKED tests. */
 enum { MAX_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MAX_ASKED = 1 << 17 };
 
 struct walk {
@@ -16,7 +16,7 @@ struct walk {
     struct module *m;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES], stride[MAX_AXES];
     struct environment env;
-    uint32_t named; /* a bit for each axis on which the bounds of loops depend */
+    uint32_t named; /* the axes on which the bounds of loops depend, as bits */
     int query;      /* the sequence of the surrounding loop, or -1 */
     struct attn_range *range;
     int64_t ranges, room;
@@ -52,8 +52,7 @@ static bool read_lists(struct walk *w, const struct expr *drawn, struct attn_dra
     return number != NULL;
 }
 
-/* Adds the ranges of the blocks of keys that are drawn for the current tile. Calls the same functions of the runtime as
-   kernels do. */
+/* Adds the ranges of the blocks of keys that are drawn for the current tile, with the runtime's functions. */
 static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from, int64_t to)
 {
     const struct expr *position;
@@ -109,8 +108,7 @@ static int64_t queries(const struct walk *w)
     return indices(w->lo[w->query], w->hi[w->query], w->stride[w->query]);
 }
 
-/* Returns the loop over tiles of queries inside a loop over keys, or NULL if there is none. Such a loop exists if
-   several tiles of queries form a block that shares tiles of keys. */
+/* Returns the loop over tiles of queries inside a loop over keys, or NULL. These tiles share tiles of keys. */
 static const struct stmt *tiles_in(const struct stmt *keys, int query)
 {
     for (const struct stmt *s = keys->body; s; s = s->next)
@@ -118,8 +116,7 @@ static const struct stmt *tiles_in(const struct stmt *keys, int query)
     return NULL;
 }
 
-/* Returns the number of queries of a block that process the current tile of keys. `tiles` is the loop over the block's
-   tiles of queries. */
+/* Returns the number of queries that process the current tile of keys. `tiles` is the loop over their tiles. */
 static int64_t queries_using(struct walk *w, const struct stmt *tiles)
 {
     const int64_t lo = w->lo[w->query], hi = w->hi[w->query];
@@ -134,8 +131,8 @@ static int64_t queries_using(struct walk *w, const struct stmt *tiles)
     return count;
 }
 
-/* Adds the tiles and pairs for the keys from <= x < to, multiplied by `weight`. If a condition may skip tiles, the
-   condition of each tile is evaluated. */
+/* Adds the tiles and pairs of the keys from <= x < to, multiplied by `weight`. Evaluates the condition of each tile
+   that may be skipped. */
 static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int64_t to, double weight)
 {
     int64_t stride = stmt_stride(s), all = indices(from, to, stride);
@@ -179,7 +176,7 @@ static void visit_keys(struct walk *w, const struct stmt *s, double weight)
 
 static void walk(struct walk *w, const struct stmt *s, double weight);
 
-/* Sets the current range of the loop's axis for iteration n. Returns false if the range is empty. */
+/* Sets the current range of the loop's axis for iteration n. Returns false if it is empty. */
 static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t to, int64_t n)
 {
     int64_t stride = stmt_stride(s), first = from + n / stride * s->step * stride + n % stride,
@@ -190,15 +187,15 @@ static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t
     return first < to;
 }
 
-/* One iteration is counted for the iterations n, …, n + group - 1. Returns this iteration. The choice is pseudo-random,
-   because a fixed stride could coincide with the period of a mask. */
+/* Returns the iteration that is counted for n, …, n + group - 1. The choice is pseudo-random, because a mask may be
+   periodic. */
 static int64_t chosen(int64_t n, int64_t group)
 {
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* Returns the number of tests in a list of statements that decide whether a tile of keys is skipped. If `block` queries
-   share tiles of keys, there is a test for each tile of keys and tile of queries. */
+/* Returns the number of tests whether to skip a tile of keys. If `block` queries share tiles of keys, each tile of
+   queries has a test. */
 static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;
@@ -234,7 +231,7 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
     w->stride[s->axis] = stride;
 }
 
-/* Whether a statement in the list, or inside it, runs along the axis or sums over it. */
+/* Whether a statement in the list, or inside it, has the axis. */
 static bool computes_over(const struct stmt *s, int axis)
 {
     bool found = false;
@@ -291,7 +288,7 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
     }
 }
 
-/* Returns the axes whose index or current range e names. Ids are the same for all batch entries. */
+/* Returns the axes whose index or current range is in e. */
 static uint32_t axes_named(const struct expr *e)
 {
     if (!e) return 0;

@@ -1,9 +1,8 @@
-/* The cache of compiled kernels: opening its folder, sealing its files, and locking them.
-   - attnc executes the code in the cache. So the folder must be writable only for this user. After this check, files
-     are opened relative to the folder's descriptor, and links are not followed. So a later change of the path is
-     harmless.
-   - A seal is a hash at the end of a file. It detects truncated files: a signal would end the program if it loaded a
-     truncated shared object. */
+/* The cache of compiled kernels: opens its folder, seals its files, and locks them.
+   - attnc executes this code, so only this user may be able to write to the folder.
+   - After that check, files are opened relative to the folder's descriptor, without following links. So a later change
+     of the path is harmless.
+   - A seal is a hash at the end of a file, which detects truncated files. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -16,14 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* bytes of a seal: the hash in hexadecimal digits, and a newline */
+enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* bytes of a seal: the hash in hexadecimal, and a newline */
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 /* ---- the cache ---- */
 
-/* Returns the reason not to load code from the folder; NULL: the folder can be trusted. Only this user may have
-   permission to write to the folder: a user who can write to it can run code as this user. ssh has the same rule for
-   its keys. */
+/* Returns the reason not to load code from the folder, or NULL. A user who can write to the folder can run code as
+   this user. ssh has the same rule for keys. */
 static const char *distrust(struct arena *arena, const char *path, const struct stat *info)
 {
     static const char way_on[] = "or set XDG_CACHE_HOME to another folder";
@@ -73,8 +71,7 @@ bool cache_open(struct arena *arena, struct folder *out, const char **why)
 
 /* ---- sealed files ---- */
 
-/* Opens a regular file that belongs to this user and that no other user can write to. Returns the descriptor, or -1
-   with errno. */
+/* Opens a regular file that belongs to this user and that nobody else can write to. Returns -1 with errno. */
 static int open_own(const struct folder *f, const char *name, int flags)
 {
     const int file = openat(f->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -87,8 +84,7 @@ static int open_own(const struct folder *f, const char *name, int flags)
     return -1;
 }
 
-/* Returns the contents of the file, which the caller frees, or NULL with errno. The buffer has room for one more
-   byte. */
+/* Returns the contents of the file, or NULL with errno. The caller frees them. There is room for one more byte. */
 static char *read_whole(int file, size_t *length)
 {
     struct stat info;
@@ -111,7 +107,7 @@ static char *read_whole(int file, size_t *length)
 
 int seal_file(const struct folder *f, const char *name)
 {
-    /* with some umasks, the linker's output is writable for the group, and open_own would reject it */
+    /* some umasks let the group write the linker's output, which open_own would reject */
     const int file = fchmodat(f->fd, name, 0700, 0) == 0 ? open_own(f, name, O_RDWR | O_APPEND) : -1;
     if (file < 0) return -1;
     size_t length;
@@ -129,7 +125,7 @@ int seal_file(const struct folder *f, const char *name)
     return written == SEAL && closed == 0 ? 0 : -1;
 }
 
-/* Returns the contents of a sealed file without the seal; the caller frees them. NULL: the file is not sealed. */
+/* Returns the contents of a sealed file without the seal, or NULL. The caller frees them. */
 static char *read_sealed(const struct folder *f, const char *name)
 {
     const int file = open_own(f, name, O_RDONLY);
@@ -189,8 +185,7 @@ int cache_lock(struct arena *arena, const struct folder *cache, const char *file
             close(lock);
             return -1;
         }
-        /* cache_unlock removes the lock file. If this lock is on a removed file, other processes do not see it, so try
-           again with the current file. */
+        /* cache_unlock may have removed the file between opening and locking. Then try again with the new file. */
         if (fstatat(cache->fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == mine.st_ino &&
             there.st_dev == mine.st_dev)
             return lock;

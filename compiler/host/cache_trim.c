@@ -1,6 +1,5 @@
-/* Limits the size of the cache: removes compiled kernels and sources that did not compile, the least recently used
-   first. Several processes may do this at the same time. If a kernel is removed just before another process loads it,
-   that process compiles it again. */
+/* Limits the size of the cache. Removes kernels, and sources that did not compile, the least recently used first.
+   Several processes may do so at the same time. Another process compiles a removed kernel again. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -17,8 +16,8 @@
 
 static const int64_t DEFAULT_LIMIT = INT64_C(1) << 30;
 /* Ages in seconds:
-   - JUST_MADE: a younger file may belong to a process that has not locked it yet.
-   - A_DAY: an older file is not in use any more. This counts where the file system has no locks. */
+   - JUST_MADE: a process may not have locked a younger file yet.
+   - A_DAY: an older file is not in use, even if the file system has no locks. */
 enum { JUST_MADE = 60, A_DAY = 24 * 3600 };
 
 struct entry {
@@ -46,7 +45,7 @@ int64_t cache_limit(const char **bad)
     return (int64_t)number << shift;
 }
 
-/* Whether the file is a compiled kernel, NAME-HASH.so, or a note, NAME-HASH.note. compile.c makes these names. */
+/* Whether the file is a compiled kernel, NAME-HASH.so, or a note, NAME-HASH.note. */
 static bool is_kernel(const char *name)
 {
     enum { DIGITS = 32 };
@@ -76,8 +75,8 @@ static bool is_lock(const char *name)
     return length > ending && strcmp(name + length - ending, ".lock") == 0;
 }
 
-/* Whether a killed process has left this file or folder. A process locks the lock files and build folders that it uses,
-   and the operating system releases the locks when the process ends. */
+/* Whether a killed process has left this file or folder. Processes lock what they use, and their locks end with
+   them. */
 static bool abandoned(int fd, const struct stat *info)
 {
     const time_t age = time(NULL) - info->st_mtim.tv_sec;

@@ -1,5 +1,4 @@
-/* Calls of a compiled kernel with random inputs. This file makes the arrays, the parameters and the workspace of a
-   call, and calls forward and backward. */
+/* Calls a kernel with random inputs. Makes the arrays, the parameters and the workspace of a call. */
 #include "call.h"
 #include "host.h"
 #include "../../runtime/attnrt.h"
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 20 }; /* a larger array repeats its first BLOCK random numbers, to save time */
+enum { BLOCK = 1 << 20 }; /* a larger array repeats its first BLOCK numbers, to save time */
 
 enum attn_dtype kernel_dtype(enum dtype dtype)
 {
@@ -24,7 +23,7 @@ enum attn_dtype kernel_dtype(enum dtype dtype)
     return ATTN_F32;
 }
 
-/* Writes `count` normal random numbers in the type `dtype`: the first numbers of the random stream `name`. */
+/* Writes the first `count` normal random numbers of the random stream `name`. */
 static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, int64_t count)
 {
     enum { PIECE = 4096 };
@@ -40,7 +39,7 @@ static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *d
     }
 }
 
-/* Fills an array with the first BLOCK numbers of the random stream `name`, over and over. */
+/* Fills an array with the first BLOCK numbers of the random stream `name`, repeated. */
 static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, size_t bytes)
 {
     size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
@@ -71,8 +70,8 @@ static bool saves(const struct call *c)
     return c->kind == CALL_SAVING || c->kind == CALL_BACKWARD;
 }
 
-/* Returns the problem that gives the sizes of parameters. With a state, a parameter with an element for each key has
-   room for all tokens that the state can hold. */
+/* Returns the problem that gives the sizes of parameters. If there is a state, a parameter has elements for all its
+   tokens. */
 static struct attn_problem problem_of_params(const struct call *c)
 {
     struct attn_problem p = c->problem;
@@ -80,7 +79,7 @@ static struct attn_problem problem_of_params(const struct call *c)
     return p;
 }
 
-/* Returns n: a call of this kind uses the arrays of the roles 0 to n - 1. */
+/* Returns n: this kind of call uses the roles 0 to n - 1. */
 static int roles_of_call(const struct call *c)
 {
     return c->kind == CALL_BACKWARD ? ROLES : ROLE_DOUT;
@@ -101,13 +100,12 @@ void call_arrays_free(struct call_arrays *a)
     *a = (struct call_arrays){0};
 }
 
-/* Allocates the arrays that are missing or too small, and fills those that the kernel reads. Returns false if memory is
+/* Allocates arrays that are missing or too small, and fills those that the kernel reads. Returns false if memory is
    short. */
 static bool make_arrays(struct call *c, uint64_t seed)
 {
     static const char *const name[ROLES] = {
-        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* random streams for the arrays that
-                                                                                  kernels read */
+        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* random streams of the inputs */
     struct call_arrays *a = c->arrays;
     for (int role = 0; role < roles_of_call(c); role++) {
         double bytes = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
@@ -121,7 +119,7 @@ static bool make_arrays(struct call *c, uint64_t seed)
     return true;
 }
 
-/* Makes lists of blocks of keys. Each list has `count` different blocks, drawn at random. */
+/* Makes lists of `count` different blocks, drawn at random. */
 static void fill_lists(int32_t *data, int64_t lists, int64_t count, int64_t blocks)
 {
     int64_t *const list = malloc((size_t)(count + 1) * sizeof *list);
@@ -147,11 +145,11 @@ static void fill_integers(const struct attn_param *p, const int64_t *shape, int3
     for (size_t k = 0; k < count && !block; k++) data[k] = (int32_t)(keys ? (int64_t)k % last / document : n_k / 2);
 }
 
-/* Fills a parameter with numbers of typical size:
+/* Fills a parameter with typical numbers:
    - NAME.weight: near 1
    - NAME.bias: near 0
-   - a matrix: scaled so that it roughly preserves the norm of a row
-   - integers for each key: ids, with runs of `document` equal ids
+   - a matrix: such that it roughly keeps the norm of a row
+   - ids of keys: runs of `document` equal ids
    - lists of blocks: `count` different ones, drawn at random
    - other integers, which bound keys: half of the number of keys
    - truth values: true */
@@ -177,8 +175,7 @@ static void fill_param(const struct attn_param *p, const int64_t *shape, void *d
             ((float *)data)[k] = (float)(shift + scale * (double)((float *)data)[k]);
 }
 
-/* Makes all parameters: random parameters with the kernel's params_init, other parameters with fill_param. Returns 0 or
-   ATTN_E... */
+/* Makes all parameters, with the kernel's params_init or fill_param. Returns 0 or ATTN_E... */
 static int make_params(struct call *c, uint64_t seed, int64_t document)
 {
     const struct attn_kernel *kernel = c->kernel;
@@ -210,7 +207,7 @@ double call_lacks(const struct call *c)
     for (int role = 0; role < roles_of_call(c); role++) {
         double array = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
         if (array > c->arrays->bytes[role])
-            bytes += array; /* count the whole array: pages of the smaller array that it replaces may not be reused */
+            bytes += array; /* count the whole array, because the memory of the old one may not be reused */
     }
     if (saves(c)) bytes += (double)c->kernel->saved(&c->problem);
     if (c->kind == CALL_EXTEND) bytes += call_state_lacks(c);
@@ -230,7 +227,7 @@ static int forward(const struct call *c, char *out, void *workspace)
                               c->arrays->data[ROLE_V], out, workspace);
 }
 
-/* Makes c->out, the output of forward that backward reads, with one call of forward. */
+/* Makes c->out, the output of forward that backward reads. */
 static int make_out(struct call *c)
 {
     const size_t bytes = c->problem.workspace_bytes;
@@ -243,7 +240,7 @@ static int make_out(struct call *c)
     return error;
 }
 
-/* Allocates the gradients with respect to the learned parameters. Returns false if memory is short. */
+/* Allocates the gradients with respect to learned parameters. Returns false if memory is short. */
 static bool make_gradients(struct call *c)
 {
     int count = 0;

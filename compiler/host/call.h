@@ -4,11 +4,11 @@
 
 #include "host.h"
 
-/* Returns the size in bytes of the state and its copy. A state that grows (struct call) has no copy. */
+/* Returns the size in bytes of the state and its copy. A state that `grows` has no copy. */
 double call_state_lacks(const struct call *c);
 /* Makes a state with c->position tokens. Arrays, parameters and workspace must exist. Returns 0 or ATTN_E... */
 int call_prepare_state(struct call *c);
-/* Appends c->tokens tokens to the state, with one call of the kernel for each token. Returns 0 or ATTN_E... */
+/* Appends c->tokens tokens to the state, one per call. Returns 0 or ATTN_E... */
 int call_tokens(const struct call *c);
 
 #endif

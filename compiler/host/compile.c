@@ -1,5 +1,5 @@
-/* From emitted C to a loaded kernel: looks for the kernel in the cache. If it is not there, finds a C compiler,
-   compiles the kernel in a private folder, loads it, and moves it to the cache. */
+/* From emitted C to a loaded kernel. If the cache does not have the kernel, compiles it in a private folder and
+   moves it to the cache. */
 #include "code.h"
 #include "host.h"
 #include "../support/support.h"
@@ -33,17 +33,17 @@ struct job {
     struct folder build;          /* the private folder to compile in; NO_FOLDER: not open */
     int64_t limit;                /* the maximum size of the cache in bytes */
     bool openmp;                  /* OpenMP works, or was not tested yet */
-    const char *kept;             /* the file name of the kernel in the cache; NULL: the cache does not have it */
+    const char *kept;             /* the kernel's file name in the cache, or NULL */
     const sigset_t *mask;         /* the signal mask before guard_begin */
 };
 
 /* ---- signals ---- */
 
-/* While the private folder exists, these signals only end the wait for the compiler. Otherwise a signal would end the
-   process before the folder is removed. guard_end raises a caught signal again. */
+/* While the private folder exists, these signals only end the wait for the compiler. guard_end raises a caught
+   signal again, after the folder was removed. */
 static const int guarded[] = {SIGINT, SIGTERM, SIGHUP};
 enum { GUARDED = sizeof guarded / sizeof *guarded };
-static volatile sig_atomic_t caught; /* the number of the last caught signal; 0: none */
+static volatile sig_atomic_t caught; /* the last caught signal, or 0 */
 
 /* The signal mask and actions before guard_begin. */
 struct guard {
@@ -75,12 +75,11 @@ static void guard_begin(struct guard *g)
         sigaction(guarded[k], NULL, &g->action[k]);
         if (g->action[k].sa_handler != SIG_IGN) sigaction(guarded[k], &action, NULL);
     }
-    /* attnc inherits an ignored SIGCHLD from its parent process. waitpid would then not report the compiler's
-       status. */
+    /* If SIGCHLD is ignored, as a parent process may have set it, waitpid does not report the status. */
     sigaction(SIGCHLD, &child, &g->child);
 }
 
-/* Restores the signal handling. A signal that was caught since guard_begin takes effect now. */
+/* Restores the signal handling. A caught signal takes effect now. */
 static void guard_end(const struct guard *g)
 {
     int number = caught;
@@ -92,8 +91,7 @@ static void guard_end(const struct guard *g)
 
 /* ---- the compiler ---- */
 
-/* Returns the next word of the text *at, and advances *at past it. Splits words as a shell does: a blank in quotes or
-   after a backslash is part of the word. NULL: no more words. */
+/* Returns the next word of the text *at and advances *at, or NULL. Quotes and backslashes work as in a shell. */
 static const char *next_word(struct arena *arena, const char **at)
 {
     static const char blanks[] = " \t\n";
@@ -124,10 +122,10 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The search path if PATH is not set. It is also set for compilers, which search for the linker in PATH. */
+/* The search path if PATH is not set. Compilers get it, too, to find the linker. */
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
-/* Returns the path of the file that a shell would execute for `name`; NULL: there is none. */
+/* Returns the file that a shell would execute for `name`, or NULL. */
 static const char *find_program(struct arena *arena, const char *name)
 {
     if (strchr(name, '/')) return is_program(name) ? name : NULL;
@@ -143,8 +141,8 @@ static const char *find_program(struct arena *arena, const char *name)
     return NULL;
 }
 
-/* Sets j->compiler to $ATTNC_CC. If this is not set, to the first that exists of: clang, clang-19 to clang-14, $CC, cc.
-   Returns false after a message if there is no compiler. */
+/* Sets j->compiler to $ATTNC_CC, or to the first that exists of clang, clang-19 to clang-14, $CC, cc. Returns false
+   after a message. */
 static bool find_compiler(struct job *j)
 {
     static const char *const clangs[] = {"clang",    "clang-19", "clang-18", "clang-17",
@@ -174,13 +172,13 @@ static bool find_compiler(struct job *j)
     return false;
 }
 
-/* Runs a program and appends its standard output and standard error to *log. Returns its status as waitpid gives it, or
-   -1 with errno if the program cannot be executed. A guarded signal kills the program. */
+/* Runs a program and appends all its output to *log. Returns the status of waitpid, or -1 with errno. A guarded
+   signal kills the program. */
 static int run_program(const struct job *j, const char *const *argument, struct text *log)
 {
     int pipes[2], variables = 0, result = 0;
     if (pipe2(pipes, O_CLOEXEC) != 0) return -1;
-    /* Set TMPDIR to the private folder. If the compiler is killed, its temporary files are removed with this folder. */
+    /* Temporary files of a killed compiler are removed with the private folder. */
     while (environ[variables]) variables++;
     const char **variable = arena_alloc(j->arena, sizeof *variable * ((size_t)variables + 3));
     int kept = 0;
@@ -205,8 +203,7 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     if (!error) error = posix_spawn_file_actions_adddup2(&files, pipes[1], 2);
     if (!error) error = posix_spawnattr_setsigmask(&attributes, j->mask);
     if (!error)
-        error = posix_spawnattr_setpgroup(&attributes, 0); /* a new process group, so that killing the group also
-                                                              ends the linker */
+        error = posix_spawnattr_setpgroup(&attributes, 0); /* a new process group: killing it also ends the linker */
     if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     if (!error)
         error = posix_spawn(&child, argument[0], &files, &attributes, (char *const *)(uintptr_t)argument,
@@ -219,8 +216,7 @@ static int run_program(const struct job *j, const char *const *argument, struct 
         errno = error;
         return -1;
     }
-    /* Guarded signals are unblocked only during ppoll. So no signal is lost between the test of `caught` and the
-       wait. */
+    /* Guarded signals are blocked except in ppoll. So none is lost between the test of `caught` and the wait. */
     for (;;) {
         struct pollfd wait = {.fd = pipes[0], .events = POLLIN};
         int ready = ppoll(&wait, 1, NULL, j->mask);
@@ -241,11 +237,11 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     return result;
 }
 
-/* Compiles FILE.c to FILE.so in the build folder. Returns the status of run_program. `command`, unless it is NULL, gets
-   the command line. */
+/* Compiles FILE.c to FILE.so in the build folder. Returns the status of run_program. Sets *command to the command
+   line. */
 static int compile(const struct job *j, const char *file, bool openmp, struct text *log, const char **command)
 {
-    /* -Bsymbolic: a kernel calls its own functions even if attnc has functions of the same names. */
+    /* -Bsymbolic: a kernel calls its own functions, not those of attnc with the same names. */
     static const char *const default_flags[] = {"-O2", "-std=gnu11", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
     const char *argument[MAX_ARGUMENTS];
     int n = 0;
@@ -269,15 +265,14 @@ static int compile(const struct job *j, const char *file, bool openmp, struct te
 
 /* ---- the cache ---- */
 
-/* Adds a string to the key. Its length comes first, so that different lists of strings have different keys. */
+/* Adds a string to the key, after its length. So different lists of strings make different keys. */
 static void add_part(struct text *key, const char *part)
 {
     text_add(key, "%zu:", strlen(part));
     text_append(key, part, strlen(part));
 }
 
-/* Adds the size and the modification time of a program's file to the key. They change with the program's version, and
-   the program need not be run. */
+/* Adds the size and time of a program's file to the key. A new version of the program changes them. */
 static void add_program(struct text *key, const char *path)
 {
     struct stat info;
@@ -285,12 +280,12 @@ static void add_program(struct text *key, const char *path)
         text_add(key, "%lld:%lld:%ld;", (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
-/* Adds the C compiler and its flags to the key. Returns the hash of the key, and frees the key. */
+/* Adds the C compiler and its flags to the key. Returns the key's hash and frees the key. */
 static const char *key_hash(const struct job *j, struct text *key)
 {
     for (int k = 0; k < j->compiler.count; k++) {
         add_part(key, j->compiler.word[k]);
-        /* add every word that may be a program: `ccache gcc` has two programs */
+        /* `ccache gcc` has two programs, so add every word that may be one */
         if (*j->compiler.word[k] != '-') add_program(key, find_program(j->arena, j->compiler.word[k]));
     }
     for (int k = 0; k < j->flags.count; k++) add_part(key, j->flags.word[k]);
@@ -299,8 +294,8 @@ static const char *key_hash(const struct job *j, struct text *key)
     return hash;
 }
 
-/* Returns the file name of the compiled kernel in the cache, NAME-HASH.so. The hash covers everything that the kernel
-   is compiled from. */
+/* Returns the kernel's file name in the cache, NAME-HASH.so. The hash covers everything that the kernel is made
+   from. */
 static const char *kernel_file(const struct job *j, bool openmp)
 {
     struct text key = {0};
@@ -310,8 +305,8 @@ static const char *kernel_file(const struct job *j, bool openmp)
     return arena_printf(j->arena, "%s-%.32s.so", j->name, key_hash(j, &key));
 }
 
-/* Returns the file name of the note for a key, spec-HASH.note. A note has one line with the file name of the compiled
-   kernel, followed by the description of the kernel. */
+/* Returns the file name of the note for a key, spec-HASH.note. A note has a line with the kernel's file name, then
+   the kernel's description. */
 static const char *note_file(const struct job *j, const char *key_text)
 {
     struct text key = {0};
@@ -321,20 +316,19 @@ static const char *note_file(const struct job *j, const char *key_text)
     return arena_printf(j->arena, "spec-%.32s.note", key_hash(j, &key));
 }
 
-/* Loads a shared object of the folder. Returns NULL, or the reason why it cannot be loaded.
-   - The path contains the folder's descriptor, so that the folder is the one that was checked. Without /proc, the path
-     contains the folder's name.
-   - The same path may name another folder in a later call, and dlopen then returns a library that it has already
-     loaded. This is correct, because the file name contains a hash of the source. */
+/* Loads a shared object of the folder. Returns NULL, or the reason for the failure.
+   - The path contains the folder's descriptor, so it is the folder that was checked. Without /proc, it contains the
+     folder's name.
+   - dlopen may return a library that it loaded before from an equal path. The file name has a hash of the source, so
+     the library is the same. */
 static const char *load(const struct job *j, const struct folder *folder, const char *file, struct loaded_code *out)
 {
     const char *path = arena_printf(j->arena, "/proc/self/fd/%d/%s", folder->fd, file);
     if (access("/proc/self/fd", X_OK) != 0) path = arena_printf(j->arena, "%s/%s", folder->path, file);
-    /* NODELETE: the kernel's dlclose would otherwise unmap the OpenMP library, while OpenMP's idle threads still
-       execute its code. */
+    /* NODELETE: dlclose must not unmap the OpenMP library, because its idle threads still run. */
     out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *error = out->handle ? NULL : dlerror();
-    if (error) { /* name the folder in the message instead of its descriptor */
+    if (error) { /* name the folder, not its descriptor */
         const bool named = strncmp(error, path, strlen(path)) == 0;
         return named ? arena_printf(j->arena, "%s/%s%s", folder->path, file, error + strlen(path))
                      : arena_copy(j->arena, error);
@@ -345,7 +339,7 @@ static const char *load(const struct job *j, const struct folder *folder, const 
     return arena_printf(j->arena, "%s lacks the symbol %s", file, j->symbol);
 }
 
-/* Loads the kernel from the cache. Returns false if this is not possible; the kernel must be compiled then. */
+/* Loads the kernel from the cache. Returns false if it must be compiled. */
 static bool load_cached(struct job *j, bool openmp, struct loaded_code *out)
 {
     const char *file = j->cache.fd >= 0 ? kernel_file(j, openmp) : NULL;
@@ -379,8 +373,8 @@ static bool put_file(const struct job *j, const char *file, const char *suffix, 
     return written;
 }
 
-/* Opens a private folder to compile in: inside the cache, or in $TMPDIR or /tmp without a cache. Returns false after a
-   message. */
+/* Opens a private folder to compile in, inside the cache, or without a cache in $TMPDIR or /tmp. Returns false after
+   a message. */
 static bool open_build(struct job *j)
 {
     if (j->cache.fd >= 0 && !private_open(j->arena, &j->cache, &j->build)) {
@@ -393,13 +387,12 @@ static bool open_build(struct job *j)
     return false;
 }
 
-/* The names of the sources that `probe` compiles. A spec's name has no hyphen, so no kernel has these names. */
+/* The names of the sources that `probe` compiles. No kernel has a hyphen in its name. */
 #define PROBE "compiler-probe"
 #define OPENMP_PROBE "openmp-probe"
 
-/* Whether the compiler compiles a minimal program, with or without OpenMP. If it does not, a failure to compile a
-   kernel is not the fault of the kernel's source. A full disk counts as success, because it says nothing about the
-   compiler. */
+/* Whether the compiler compiles a minimal program. If not, a kernel's source is not at fault. A full disk counts as
+   success. */
 static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};
@@ -413,8 +406,8 @@ static bool probe(const struct job *j, bool openmp)
     return works;
 }
 
-/* Reports that the compiler failed with `status`. If the compiler compiles other programs, the emitted C is at fault:
-   its folder is kept, with the source and the headers, as failed-NAME in the cache. */
+/* Reports that the compiler failed with `status`. If `probe` succeeds, the emitted C is at fault. Then the folder is
+   kept in the cache as failed-NAME. */
 static void keep_source(struct job *j, int status, const char *command, const struct text *log)
 {
     const char *log_text = log->data ? log->data : "", *reason;
@@ -447,8 +440,7 @@ static void keep_source(struct job *j, int status, const char *command, const st
                                      log->length && log_text[log->length - 1] != '\n' ? "\n" : ""));
 }
 
-/* Compiles the kernel in the build folder, with OpenMP if that works, and loads it. Then seals the file and moves it to
-   the cache. */
+/* Compiles the kernel, with OpenMP if that works, and loads it. Then seals the file and moves it to the cache. */
 static enum status build_and_load(struct job *j, struct loaded_code *out)
 {
     if (!put_file(j, j->name, ".c", j->source) || !put_file(j, j->name, ".h", j->header) ||
@@ -457,8 +449,7 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     struct text log = {0};
     const char *command;
     int status = 0;
-    /* Whether OpenMP works is tested in two cases only: the cache has this kernel without OpenMP, or the kernel does
-       not compile with OpenMP. */
+    /* Test OpenMP only if the cache has this kernel without OpenMP, or the kernel does not compile. */
     bool doubt = j->cache.fd >= 0 && faccessat(j->cache.fd, kernel_file(j, false), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     j->openmp = !doubt || probe(j, true);
     if (!j->console.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
@@ -493,8 +484,7 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         console_error(&j->console, "cannot load the compiled kernel: %s", error);
         return STATUS_MACHINE;
     }
-    /* The kernel moves to the cache after it has been loaded, because another process may trim the cache at any
-       time. */
+    /* Load first: another process may trim the cache at any time. */
     if (j->cache.fd >= 0 && sealed && renameat(j->build.fd, file, j->cache.fd, file) == 0)
         j->kept = file;
     else if (j->cache.fd >= 0)
@@ -518,9 +508,8 @@ static bool job_open(struct job *j, const char **why, const char **bad)
     return true;
 }
 
-/* Compiles and loads the kernel with signals guarded. The caller holds the lock of `file`, so that no other
-   process compiles the same kernel. The build folder is removed and the lock is released before a caught signal
-   takes effect. */
+/* Compiles and loads the kernel with signals guarded. The caller holds the lock of `file`. A caught signal takes
+   effect after the build folder and the lock are gone. */
 static enum status compile_and_load(struct job *j, const char *file, int lock, struct loaded_code *out)
 {
     enum status status = STATUS_MACHINE;
@@ -550,7 +539,7 @@ static enum status job_load(struct job *j, struct loaded_code *out)
             console_mention(&j->console, "note", "ATTNC_CACHE_SIZE takes a size such as 500M or 2G, not '%s'; using 1G",
                             bad);
         const int lock = file ? cache_lock(j->arena, &j->cache, file) : -1;
-        if (lock >= 0 && load_cached(j, true, out)) /* the previous holder of the lock compiled the kernel */
+        if (lock >= 0 && load_cached(j, true, out)) /* another process may have compiled it meanwhile */
             cache_unlock(j->arena, &j->cache, file, lock);
         else
             status = compile_and_load(j, file, lock, out);
@@ -574,8 +563,7 @@ enum status code_load(const char *name, const char *source, const char *header, 
     return status;
 }
 
-/* Writes the note for the key. An error is ignored: without the note, the next call has to emit the source again, but
-   still finds the kernel by its source. */
+/* Writes the note for the key and ignores errors. Without a note, the next call emits the source again. */
 static void write_note(struct job *j, const char *key, const char *description)
 {
     const char *const file = note_file(j, key), *const text = arena_printf(j->arena, "%s\n%s", j->kept, description);

@@ -1,5 +1,5 @@
-/* Calls of extend. A state first gets c->position tokens, in long calls whose output is not needed. A measured call
-   then appends c->tokens tokens, one by one. */
+/* Calls of extend. The state first gets c->position tokens in long calls. A measured call then appends c->tokens
+   tokens, one by one. */
 #include "call.h"
 #include "host.h"
 #include "../../runtime/attnrt.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1024 }; /* the maximum number of tokens in a call that brings a state to its position */
+enum { PIECE = 1024 }; /* the maximum number of tokens in a call that fills a state */
 
 void call_extends(struct call *c, int64_t position, int64_t tokens, bool grows)
 {
@@ -26,7 +26,7 @@ double call_state_lacks(const struct call *c)
     return (double)c->problem.state_bytes * (c->grows ? 1 : 2);
 }
 
-/* Calls extend for p->n_q tokens from row `row` of the arrays on. `asked`: the output is computed. */
+/* Calls extend for p->n_q tokens, from row `row` of the arrays on. `asked`: computes the output. */
 static int extend(const struct call *c, const struct attn_problem *p, int64_t row, bool asked)
 {
     const size_t size = attn_dtype_size(c->kernel->dtype);
@@ -37,8 +37,8 @@ static int extend(const struct call *c, const struct attn_problem *p, int64_t ro
                              asked ? data[ROLE_OUT] + (size_t)(row * p->out.row) * size : NULL, c->state, c->workspace);
 }
 
-/* Appends c->position tokens to the first sequence of the batch, and copies its state to the other sequences. The
-   output of these tokens is only computed if the kernel requires it (ATTN_EPOINTER). */
+/* Appends c->position tokens to the first sequence and copies its state to the others. Computes the output only if
+   the kernel requires it (ATTN_EPOINTER). */
 static int fill_state(struct call *c)
 {
     struct attn_problem p = c->problem;

@@ -1,5 +1,5 @@
-/* Measures the machine that attnc runs on: the peak rate of multiply-adds and the memory bandwidth. Also reads the
-   sizes of its caches and memory from the operating system. */
+/* Measures the peak rate of multiply-adds and the memory bandwidth of this machine. Reads its cache and memory sizes
+   from the operating system. */
 #include "code.h"
 #include "host.h"
 #include "probe.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The duration of each of the first FIRST_REPEATS measurements. Several short measurements are made, because other work
-   on the machine then disturbs only some of them. */
+/* The duration of each of the first FIRST_REPEATS measurements. Other work on the machine disturbs only some of
+   them. */
 static const double FIRST_SECONDS = 0.03;
 
 enum { MAX_MEASURED = 128, FIRST_REPEATS = 5, MAX_REPEATS = 64 };
@@ -23,8 +23,8 @@ struct machine {
     struct measured {
         enum quantity what;
         int threads;
-        double best, took[MAX_REPEATS]; /* best: the maximum rate so far, in FLOPs or bytes per second. took: 1 / rate
-                                           of each of the first MAX_REPEATS measurements */
+        double best, took[MAX_REPEATS]; /* best: the maximum rate, in FLOPs or bytes per second. took: 1 / rate of
+                                           each measurement */
         int repeats;
     } measured[MAX_MEASURED];
     int count;
@@ -53,8 +53,7 @@ const char *machine_vectors(const struct machine *m)
     return m->probe->vectors();
 }
 
-/* Finds the first line of the file that starts with `key` and a number, and returns the number. With the key "", the
-   line starts with the number. Returns -1 if there is no such line. */
+/* Returns the number after `key` in the first line of the file that starts with `key` and a number, or -1. */
 static int64_t number_in(const char *path, const char *key)
 {
     FILE *file = fopen(path, "r");
@@ -70,8 +69,8 @@ static int64_t number_in(const char *path, const char *key)
     return number;
 }
 
-/* The size is the one that the operating system reports for the first core. sysconf is the second choice: it asks the
-   processor, which reports the caches of a whole socket, even if a virtual machine has only a part of the socket. */
+/* Prefer the size that the operating system reports for the first core. sysconf reports a whole socket, even to a
+   virtual machine with a part of it. */
 int64_t machine_cache(void)
 {
     int64_t max = 0;
@@ -107,14 +106,14 @@ const char *machine_text(struct arena *arena)
                         (long long)(machine_cache() / 1024));
 }
 
-/* Three arrays, in one block of memory, for measurements of the bandwidth. */
+/* Three arrays in one block of memory, to measure the bandwidth. */
 struct arrays {
     double *data;
     int64_t each; /* the number of elements of each array */
     bool fresh;   /* nothing has been written to the memory yet */
 };
 
-/* Allocates the arrays: 4 times the largest cache, at least 96 MiB, at most a quarter of the free memory. */
+/* Allocates the arrays: 4 times the largest cache, at least 96 MiB, at most a quarter of free memory. */
 static struct arrays arrays_open(void)
 {
     int64_t bytes = 4 * machine_cache(), max = machine_memory() / 4;
@@ -123,7 +122,7 @@ static struct arrays arrays_open(void)
     return (struct arrays){attn_alloc((size_t)bytes), bytes / 24, true};
 }
 
-/* Returns the measurements of a quantity with a number of threads; makes an entry for them if there is none. */
+/* Returns the measurements of a quantity for a number of threads. */
 static struct measured *find(struct machine *m, enum quantity what, int threads)
 {
     for (int k = 0; k < m->count; k++)
@@ -133,7 +132,7 @@ static struct measured *find(struct machine *m, enum quantity what, int threads)
     return k;
 }
 
-/* Measures k once more, for `seconds`. Keeps the maximum rate, because other work on the machine only lowers a rate. */
+/* Measures k once more, for `seconds`. Keeps the maximum rate, because other work only lowers a rate. */
 static void measure_once(const struct machine *m, struct measured *k, struct arrays *a, double seconds)
 {
     double rate = 0;
@@ -151,8 +150,8 @@ static void measure_once(const struct machine *m, struct measured *k, struct arr
     if (rate > 0 && k->repeats < MAX_REPEATS) k->took[k->repeats++] = 1 / rate;
 }
 
-/* Measures a quantity if necessary (see machine_peak in host.h), and returns its measurements so far. If the bandwidth
-   has not been measured yet, the first measurements of a peak alternate with measurements of the bandwidth. */
+/* Measures a quantity if necessary (host.h), and returns its measurements. The first measurements of a peak
+   alternate with the bandwidth. */
 static const struct measured *measure(struct machine *m, enum quantity what, int threads, double again)
 {
     struct measured *k = find(m, what, threads), *memory = find(m, BANDWIDTH, threads);

@@ -1,5 +1,5 @@
-/* Measures the peak and the bandwidth of this machine. attnc compiles and loads this file like a kernel (machine.c), so
-   that the measurements run on the same OpenMP threads as kernels. */
+/* Measures the peak and the bandwidth of this machine. attnc compiles this file like a kernel, so it runs on the
+   same OpenMP threads. */
 #include "probe.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include <omp.h>
 #endif
 
-double attn_seconds(void); /* from the runtime library, which is linked into attnc */
-#undef attn_x86_64_level   /* a test that emulates tile registers defines this as 4, but does not emulate vectors */
+double attn_seconds(void); /* from the runtime library */
+#undef attn_x86_64_level   /* a test that emulates tile registers defines this as 4, but it does not emulate vectors */
 int attn_x86_64_level(void);
 
 #ifdef ATTN_SHORT_PROBE /* for tests that need no exact numbers */
@@ -22,8 +22,8 @@ int attn_x86_64_level(void);
 #define LENGTH(n) (n)
 #endif
 
-/* Instructions of x86-64 matrix units (AMX), as in compiler/emit/embedded/tiles.c. */
-#ifdef ATTNRT_TILES_H /* a test has included this header, which emulates tile registers */
+/* Instructions of AMX, as in compiler/emit/embedded/tiles.c. */
+#ifdef ATTNRT_TILES_H /* a test emulates tile registers with this header */
 #define HAS_TILES
 #define TILE_STEPS 100
 #define WITH_TILES
@@ -44,8 +44,8 @@ static const struct {
 #endif
 #define TILE_FLOPS (2.0 * 16 * 16 * 32) /* FLOPs of one product of two tiles */
 
-/* Defines the function NAME, which measures the peak on one thread. It repeats a = a * x + y on CHAINS independent
-   registers of WIDTH elements: enough registers to hide the latency of a multiply-add and to use all ports. */
+/* Defines NAME, which measures the peak on one thread. It repeats a = a * x + y on CHAINS independent registers of
+   WIDTH elements, which hide the latency. */
 #define PEAK_LOOP(NAME, TARGET, REAL, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static double NAME(void) \
     { \
@@ -91,7 +91,7 @@ struct loop {
     int vector_bytes, chains;
 };
 
-/* Returns the loop with the widest vectors that this processor has. */
+/* Returns the loop with the widest vectors of this processor. */
 static struct loop widest(void)
 {
 #if defined(__x86_64__)
@@ -115,9 +115,8 @@ static int threads(void)
 #endif
 }
 
-/* Runs `loop` on `count` threads again and again for `seconds`; `flops` is the work of one thread in one run. Returns
-   the maximum rate in FLOPs per second. The loop is a separate function, because compilers drop the target attribute of
-   a function from its parallel regions. */
+/* Repeats `loop` on `count` threads for `seconds`, and returns the maximum rate in FLOPs per second. The loop is a
+   function, because compilers drop the target attribute in parallel regions. */
 static double best_rate(double (*loop)(void), double flops, int count, double seconds)
 {
     double best = 0, begun = attn_seconds();
@@ -146,8 +145,8 @@ static double peak(int wide, int count, double seconds)
                      seconds);
 }
 
-/* Measures the peak of matrix units on one thread: products of tiles that stay in registers and are zero. Four
-   accumulators hide the latency of a product. */
+/* Measures the peak of matrix units on one thread, with tiles of zeros in registers. Four accumulators hide the
+   latency. */
 #ifdef HAS_TILES
 WITH_TILES static double tiles(void)
 {
@@ -181,8 +180,8 @@ static double units(int count, double seconds)
     return 0;
 }
 
-/* Computes a = b + s * c over three arrays of n numbers again and again for `seconds`. Returns the maximum rate in
-   bytes per second. A write to a cache line makes the processor read this line first; these reads are not counted. */
+/* Repeats a = b + s * c over arrays of n numbers for `seconds`. Returns the maximum rate in bytes per second. The
+   processor reads a cache line before it writes it; these reads are not counted. */
 static double triad(double *a, double *b, double *c, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();
@@ -192,7 +191,7 @@ static double triad(double *a, double *b, double *c, int64_t n, int count, int f
     n = LENGTH(n);
     for (int run = 0; run < 2 || attn_seconds() - begun < SECONDS(seconds); run++) {
         const double start = attn_seconds();
-        if (run == 0 && fresh) { /* the first write places a page of memory near the thread */
+        if (run == 0 && fresh) { /* the first write places a page near its thread */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(count) schedule(static)
 #endif
@@ -213,7 +212,7 @@ static double triad(double *a, double *b, double *c, int64_t n, int count, int f
     return best;
 }
 
-/* Returns the sum of a part of the array. Four vector accumulators hide the latency of an addition. */
+/* Returns the sum of n numbers. Four accumulators hide the latency. */
 static double sum_of(const double *a, int64_t n)
 {
     typedef double vector __attribute__((vector_size(32)));
@@ -228,7 +227,7 @@ static double sum_of(const double *a, int64_t n)
     return all;
 }
 
-/* Reads an array of n numbers again and again for `seconds`. Returns the maximum rate in bytes per second. */
+/* Reads n numbers repeatedly for `seconds`. Returns the maximum rate in bytes per second. */
 static double reading(double *a, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();

@@ -37,8 +37,8 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
-/* Lists the arrays with this access by an entry point, without parameters. The list of the arrays that backward reads
-   leaves out the arrays that forward reads or writes. */
+/* Lists the arrays that an entry point accesses in this way, without parameters. The list of backward has no arrays
+   of forward. */
 static json_t *arguments(const struct unit *p, enum entry entry, enum array_access access)
 {
     json_t *list = json_array();
@@ -106,8 +106,7 @@ static const struct compilation *linear_form(const struct unit *p)
     return NULL;
 }
 
-/* Returns the number of keys from which the first target uses the linear form. Returns 0 if the target uses one form
-   for all lengths. */
+/* Returns the number of keys from which the first target uses the linear form. Returns 0 if there is only one form. */
 static int64_t first_linear(const struct unit *p)
 {
     for (int k = 0; k < p->versions && p->version[k].target == p->compilation[0]->target; k++)
@@ -225,8 +224,7 @@ static json_t *functions(const struct unit *p)
     return made;
 }
 
-/* Lists the parts of the gradients in the order in which they run. The key "from" is the number of
-   keys from which a part is used. */
+/* Lists the parts of the gradients in their order. "from" is the number of keys from which a part is used. */
 static json_t *gradient_parts(const struct unit *p)
 {
     json_t *list = json_array();
@@ -255,8 +253,7 @@ static json_t *gradients(const struct unit *p)
                      (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "parts", gradient_parts(p));
 }
 
-/* Returns the value of each knob for the first kernel and for its gradients: as the schedule sets it, or the
-   default. */
+/* Returns the value of each knob for the first kernel and its gradients. */
 static json_t *taken(const struct unit *p)
 {
     json_t *made = json_object(), *of_backward = p->backwards ? json_object() : NULL;
@@ -275,8 +272,8 @@ static json_t *taken(const struct unit *p)
     return made;
 }
 
-/* Appends the knobs of forward or of the gradients. `usual` is the default for the quadratic form on the first target,
-   `usual_linear` for the linear form. */
+/* Appends the knobs of forward or of the gradients. `usual` is the default of the quadratic form on the first
+   target, `usual_linear` that of the linear form. */
 static void add_knobs(const struct unit *p, bool backward, json_t *list)
 {
     const struct defaults *u = &p->defaults[0];
@@ -307,8 +304,7 @@ static json_t *knobs(const struct unit *p)
     return list;
 }
 
-/* Lists the versions of each target: the number of keys, `from`, from which a kernel is used. `kernel` is the index of
-   the kernel in the list of kernels. */
+/* Lists the versions of each target. A kernel is used for `from` keys and more; `kernel` is its index. */
 static json_t *versions(const struct unit *p)
 {
     json_t *list = json_array();

@@ -1,5 +1,4 @@
-/* Prints values and expressions of the graph for people: with infix operators, and sizes by the names that callers
-   use. */
+/* Prints values and expressions of the graph for people. */
 #include "view.h"
 #include "../emit/emit.h"
 

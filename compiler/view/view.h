@@ -1,5 +1,5 @@
-/* Describes a compiled spec for people and other programs: NAME.dot is a picture of the graph, NAME.json describes its
-   arrays, kernels, knobs and graph. */
+/* Describes a compiled spec. NAME.dot is a picture of the graph. NAME.json describes arrays, kernels, knobs and the
+   graph. */
 #ifndef ATTNC_VIEW_H
 #define ATTNC_VIEW_H
 

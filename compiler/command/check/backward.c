@@ -1,5 +1,5 @@
-/* attnc check: the gradients of the compiled kernel. A call for all gradients is compared with the interpreter's
-   gradients. Then calls for some of the gradients must return the same bits. */
+/* attnc check: the gradients of the kernel. A call for all gradients is compared with the interpreter. Calls for
+   some of them must return the same bits. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
@@ -7,18 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    FEW_LEARNED = 8
-}; /* the maximum number of calls per sample that request the gradient of one learned parameter */
+enum { FEW_LEARNED = 8 }; /* the maximum number of calls per sample for a single learned parameter */
 
-/* The gradients of a sample that backward returns: `all` in a call for all gradients, `some` in a later call. */
+/* The gradients of a sample: `all` from a call for all of them, `some` from a later call. */
 struct derived {
     const struct gradients *g;
     void *all[MAX_TENSORS], *some[MAX_TENSORS];
     size_t bytes[MAX_TENSORS];
     enum attn_dtype dtype[MAX_TENSORS];
-    int input[MAX_TENSORS],
-        learned[MAX_TENSORS]; /* the gradient is with respect to this input (q, k, v) or learned parameter; -1: not */
+    int input[MAX_TENSORS], learned[MAX_TENSORS]; /* the input or learned parameter of the gradient; -1: none */
     int of_params;
 };
 
@@ -28,7 +25,7 @@ static bool allocate(struct derived *x, const struct kernel_arrays *arrays, cons
     *x = (struct derived){.g = g};
     for (int a = 0; a < g->outputs; a++) {
         const int number = kernel_array_find(arrays, g->of[a].name);
-        int before = 0; /* the number of earlier gradients of the same kind, inputs or parameters */
+        int before = 0; /* the number of earlier gradients of the same kind */
         x->input[a] = x->learned[a] = -1;
         if (number < 0) return false;
         const struct kernel_array *const array = &arrays->array[number];
@@ -54,7 +51,7 @@ static void release(struct derived *x)
     }
 }
 
-/* Calls backward for the gradients a with wanted[a], which it writes to into[a]. */
+/* Calls backward for the gradients a with wanted[a], and stores them in into[a]. */
 static int call(const struct called *forward, const struct attn_problem *problem, const struct derived *x,
                 const void *dout, const bool *wanted, void *const *into)
 {
@@ -78,10 +75,10 @@ static int call(const struct called *forward, const struct attn_problem *problem
     return error;
 }
 
-/* The largest error of a number that is stored in f16 because smaller numbers than 2^-24 do not exist there. */
+/* The largest error when a number is stored in f16: half of 2^-24, the smallest number. */
 static const double HALF_OF_SMALLEST_F16 = 0x1p-25;
 
-/* Records the largest error of any gradient, relative to the tolerance of its element. */
+/* Records the largest error of a gradient, relative to its tolerance. */
 static void judge(int sample, const struct derived *x, struct worst *worst)
 {
     const struct gradients *g = x->g;
@@ -100,11 +97,11 @@ static void judge(int sample, const struct derived *x, struct worst *worst)
         }
 }
 
-/* Chooses the gradients to request in call `number`. Returns false after the last call. The calls are for
-   - dq, dk and dv, one per call;
-   - if there are learned parameters: up to FEW_LEARNED of them, one per call; every sample tries different parameters;
-   - then all learned parameters;
-   - then dq, dk and dv together. */
+/* Chooses the gradients of call `number`. Returns false after the last call. The calls are for
+   - each of dq, dk and dv;
+   - up to FEW_LEARNED single learned parameters, different ones in every sample;
+   - all learned parameters;
+   - dq, dk and dv together. */
 static bool choose(const struct derived *x, int number, int sample, bool *wanted)
 {
     const int alone = x->of_params < FEW_LEARNED ? x->of_params : FEW_LEARNED;
@@ -119,8 +116,8 @@ static bool choose(const struct derived *x, int number, int sample, bool *wanted
     return number < 3 + (alone ? alone + 2 : 0);
 }
 
-/* Makes every second call of the list of `choose`, beginning with call `first`, with varying numbers of threads. If a
-   gradient has other bits than in the call for all gradients, reports the gradient and sets *alike to false. */
+/* Makes every second call of `choose` from call `first` on, with varying numbers of threads. If a gradient has other
+   bits than in `all`, reports it and sets *alike to false. */
 static int try_some(struct checking *c, const struct called *forward, const struct attn_problem *problem, int sample,
                     struct derived *x, const void *dout, int first, bool *alike)
 {
@@ -147,8 +144,7 @@ static int try_some(struct checking *c, const struct called *forward, const stru
     return error;
 }
 
-/* Checks the gradients of a sample twice: with the values that forward has saved, and without. The gradients of the two
-   calls may differ by rounding. */
+/* Checks the gradients of a sample with and without saved values. These two may differ by rounding. */
 static int check_sample(struct checking *c, const struct called *forward, int sample, struct derived *x,
                         struct worst *worst, bool *alike)
 {

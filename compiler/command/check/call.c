@@ -1,4 +1,4 @@
-/* attnc check: calls forward of the compiled kernel on a sample, whose arrays are converted to the kernel's types. */
+/* attnc check: calls forward of the kernel on a sample, converted to the kernel's types. */
 #include "check.h"
 #include "../../host/host.h"
 
@@ -58,7 +58,7 @@ void check_statistics(const struct checking *c, int sample, const void *statisti
 
 void check_set_array(struct called *x, const struct sample *s, int t, void *array)
 {
-    int before = 0; /* tensors have the order of arguments and of parameters, so t is number `before` of its kind */
+    int before = 0; /* tensors are in the order of arguments and of parameters */
     for (int k = 0; k < t; k++) before += s->array[k]->place == s->array[t]->place;
     if (s->array[t]->place == PLACE_ARGUMENT)
         x->input[before] = array;
@@ -66,7 +66,7 @@ void check_set_array(struct called *x, const struct sample *s, int t, void *arra
         memcpy(x->params + x->kernel->param[before].offset, &array, sizeof array);
 }
 
-/* Converts the sample's arrays to the kernel's types, and sets the pointers to them that the kernel expects. */
+/* Converts the sample's arrays to the kernel's types, and sets the kernel's pointers to them. */
 static int place_arrays(struct called *x, const struct sample *s)
 {
     for (int t = 0; t < s->tensors; t++) {

@@ -1,10 +1,8 @@
-/* attnc check: the command. The float64 interpreter computes the expected values from the spec's first graph, for
-   random arrays. These are compared with the expected values:
-   - the interpreter's values of each program after every pass (passes.c);
-   - the output of the compiled kernel (kernel.c);
-   - the gradients of the programs and of the kernel, after central differences have confirmed the interpreter's
-     gradients (gradients.c).
-   The problem sizes are a few sizes that are not multiples of tiles, or the sizes of --lengths. */
+/* attnc check: compares with expected values, which the float64 interpreter computes for random arrays:
+   - the values of each program after every pass (passes.c);
+   - the output of the kernel (kernel.c);
+   - the gradients of the programs and of the kernel. Central differences confirm the expected gradients (gradients.c).
+   Problem sizes are not multiples of tiles, unless --lengths sets them. */
 #include "check.h"
 #include "../command_line.h"
 #include "../../bench/bench.h"
@@ -25,14 +23,12 @@ static const struct problem_size sizes[] = {
     {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
-/* - MAX_PAIRS, MAX_KEYS, MAX_HEADS: limits of problem sizes, because the interpreter is slow.
-   - FEW_QUERIES: the number of queries of a problem that would otherwise have more than MAX_PAIRS pairs. Also the
-     number of queries of problems that `add_sizes` adds.
-   - LONGEST: the maximum length of such an added problem. */
+/* - MAX_PAIRS, MAX_KEYS, MAX_HEADS: limits of problems, because the interpreter is slow
+   - FEW_QUERIES: the queries of a problem that would have too many pairs, and of problems that `add_sizes` adds
+   - LONGEST: the maximum length of an added problem */
 enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
 
-/* Fills an array of integer ids. A sequence has a few different ids; some are negative. `sorted`: ids ascend, as in
-   packed documents; otherwise they have any order. */
+/* Fills an array of ids. A sequence has a few different ids, some negative. `sorted`: ids ascend. */
 static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uint64_t *state)
 {
     for (int64_t b = 0; b < batch; b++) {
@@ -45,8 +41,8 @@ static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uin
     }
 }
 
-/* Fills an array of integers that are compared with positions of keys, or with numbers of blocks of keys if the array
-   has an axis of blocks. Some of the integers are outside. Every few sequences have all keys or none. */
+/* Fills an array of integers that bound keys, or of numbers of blocks. Some integers are out of range. Every few
+   sequences have all keys or none. */
 static void fill_bounds(double *data, int64_t n, const struct kernel_array *a, int64_t keys, uint64_t *state)
 {
     for (int k = 0; k < a->rank; k++)
@@ -71,7 +67,7 @@ static void fill_flags(double *data, int64_t n, int64_t columns, bool mask, uint
         if (x / columns % equal) data[x] = data[x - columns];
 }
 
-/* Sets the values of a sample, `count` elements, that are the first elements of its keys. */
+/* Sets the values of a sample to the first `count` elements of its keys. */
 static void take_values(struct sample *s, int64_t count, const struct value *v, const struct module *m,
                         struct arena *arena)
 {
@@ -90,8 +86,8 @@ static bool reads(const struct expression *e, const char *array)
     return any;
 }
 
-/* Fills the arrays of a sample. All values are exact in the kernel's types, so the interpreter and the kernel get equal
-   values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. */
+/* Fills the arrays of a sample. All values are exact in the kernel's types. Norm weights are near 1, biases near 0,
+   and learned matrices preserve the size of a row. */
 static void fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state)
 {
     const struct graph *const g = p->graph;
@@ -130,8 +126,7 @@ static void fill(struct sample *s, const struct unit *p, const struct problem_si
     }
 }
 
-/* Returns whether the loops round f32 numbers to bf16 before a product. Weights can be rounded, and features and states
-   of a linear form. */
+/* Whether the loops round f32 weights, features or states to bf16 before a product. */
 static bool rounds(const struct loops *l, const struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -142,12 +137,10 @@ static bool rounds(const struct loops *l, const struct stmt *s)
     return false;
 }
 
-/* Sets the tolerance of each row of the output, a sum of
-   - 2e-6 of the scale of the row, which is the output with |v| in place of v;
-   - 4 times the largest change of the row if every input but v moves by half an ulp and every operation is rounded to
-     f32. The change is large if terms cancel, in the row or in its denominator;
-   - if weights are rounded to bf16, 2^-8 of the scale; in a linear form also 2^-12 of the scale, because the form
-     splits numbers into terms of bf16;
+/* Sets the tolerance of each row of the output. It is the sum of
+   - 2e-6 of the scale (the output with |v| instead of v);
+   - 4 times the row's largest change if every input but v moves by half an ulp and operations are rounded to f32;
+   - for weights in bf16, 2^-8 of the scale, and in a linear form 2^-12 more;
    - the error by underflow.
    The first two are doubled for a linear form, and multiplied by 2^-29 for f64. */
 static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
@@ -160,8 +153,8 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     const int64_t tries = check_tries(s->out.row);
     uint64_t noise = *state;
     const double lost = check_lost(s, g->module->dtype, size);
-    for (int64_t try = 0; try <= tries; try++) { /* try 0 computes the scale; later tries perturb the inputs */
-        struct tensor in[MAX_TENSORS + 1]; /* the last one has values that are within keys, to compute the scale */
+    for (int64_t try = 0; try <= tries; try++) { /* try 0 computes the scale, later tries perturb the inputs */
+        struct tensor in[MAX_TENSORS + 1];       /* the last one has values within keys, for the scale */
         const int within = try == 0 && s->values.name;
         if (within) in[s->tensors] = (struct tensor){s->values.name, check_sizes(&s->values, s->values_count, arena)};
         for (int t = 0; t < s->tensors; t++) {
@@ -196,9 +189,8 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
     return NULL;
 }
 
-/* Sets the expected statistics of a sample and their tolerances. These are like those of `out`; the change is that of
-   the element itself, and the scale of a logarithm is 1, because the logarithm of a sum changes by the relative error
-   of the sum. */
+/* Sets the expected statistics of a sample and their tolerances, as for `out`. The scale of a logarithm is 1,
+   because log(sum) changes by the relative error of the sum. */
 static const char *add_statistics(struct sample *s, const struct graph *g, bool linear, bool rounded,
                                   const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
@@ -237,15 +229,14 @@ static const char *add_statistics(struct sample *s, const struct graph *g, bool 
 
 /* ---- the sizes ---- */
 
-/* Returns the number of sequences of problem `number`: 2, 3 and 1 in turn, but at most MAX_KEYS keys in all. */
+/* Returns the number of sequences of problem `number`: 2, 3 or 1, with at most MAX_KEYS keys. */
 static int64_t batch_of(int number, int64_t keys)
 {
     const int64_t most = MAX_KEYS / keys, batch = 1 + (number + 1) % 3;
     return batch < most ? batch : most;
 }
 
-/* Sets the problem sizes: from --lengths and --heads, or default sizes. A length with many keys gets few queries,
-   because the interpreter visits every pair of query and key. */
+/* Sets the problem sizes, from --lengths and --heads or defaults. If there are many keys, there are few queries. */
 static bool read_sizes(const struct options *o, struct arena *arena, struct problem_size **size, int *count)
 {
     struct lengths lengths;
@@ -281,11 +272,11 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
     return true;
 }
 
-/* Limits problem sizes to the spec's maximum length. Returns false after an error if --lengths exceeds that maximum. */
+/* Limits problem sizes to the spec's maximum length. Returns false after an error if --lengths exceeds it. */
 static bool fit_sizes(const struct checking *c)
 {
     const int64_t most = c->p->spec->max_length;
-    for (int n = 0; n < c->sizes && c->p->spec->rate; n++) { /* 'delta' takes only as many heads as key/value heads */
+    for (int n = 0; n < c->sizes && c->p->spec->rate; n++) { /* 'delta' needs as many heads as key/value heads */
         c->size[n].kv_heads *= c->size[n].members;
         c->size[n].members = 1;
     }
@@ -298,8 +289,7 @@ static bool fit_sizes(const struct checking *c)
     return true;
 }
 
-/* Adds a problem with FEW_QUERIES queries for each length, up to LONGEST, at which the kernel changes to another
-   version. */
+/* Adds a problem with FEW_QUERIES queries for each length, up to LONGEST, at which the kernel changes its version. */
 static bool add_sizes(struct checking *c, const struct problem_size *size, int count)
 {
     const struct unit *p = c->p;
@@ -346,7 +336,7 @@ static void say_verdict(const struct checking *c)
 
 /* ---- the command ---- */
 
-/* Computes the expected outputs of graph `whole` for the arrays of sample n, and the tolerances, into *s. */
+/* Writes the expected outputs of graph `whole` for sample n, and the tolerances, to *s. */
 static enum status find_expected(const struct checking *c, const struct graph *whole, int n, bool rounded,
                                  uint64_t *state, struct sample *s)
 {
@@ -375,12 +365,12 @@ static enum status find_expected(const struct checking *c, const struct graph *w
     for (int64_t r = 0; r < rows; r++) largest[r] = check_largest(s->out.expected + r * s->out.row, s->out.row);
     if (!wrong) wrong = find_allowed(s, g, c->linear, rounded, &c->size[n], state, p->arena);
     if (!wrong && p->spec->dtype == DTYPE_F64)
-        check_add_rounding(c, g, n, s->allowed); /* f64: the interpreter rounds as much as the kernel */
+        check_add_rounding(c, g, n, s->allowed); /* f64: the interpreter rounds like the kernel */
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     return wrong ? STATUS_MACHINE : STATUS_DONE;
 }
 
-/* Fills sample n with random arrays, and computes what is expected of forward and of extend. */
+/* Fills sample n with random arrays, and computes the expected results of forward and extend. */
 static enum status make_sample(const struct checking *c, int n, bool rounded, uint64_t *state)
 {
     struct unit *const p = c->p;
@@ -396,7 +386,7 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     return find_expected(c, g, n, rounded, state, &c->extended[n]);
 }
 
-/* Computes the expected gradients of each sample with the interpreter, and compares them with central differences. */
+/* Computes the expected gradients of each sample, and compares them with central differences. */
 static enum status make_gradients(struct checking *c)
 {
     static const double DIFFERENCE_MAX = 1e-5;

@@ -1,27 +1,25 @@
-/* attnc check: the compiled kernel's extend. Calls of extend append the sequences of a sample in pieces, and their
-   output is compared with the expected output of forward, without dropout. A piece is the tokens that one call appends.
- */
+/* attnc check: extend of the kernel. Its calls append the sequences of a sample in pieces, and their output is
+   compared with forward's, without dropout. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
 
 #include <string.h>
 
-/* MAX_PAIRS_EXTENDED: the maximum number of pairs that extend visits. MAX_PIECE: the maximum number of tokens in a
-   piece. */
+/* The maximum number of pairs that extend visits, and of tokens in a piece (a call). */
 enum { MAX_PAIRS_EXTENDED = 1 << 20, MAX_PIECE = 40 };
 
-/* A batch of sequences that calls of extend append to a state. Each piece is copied to separate arrays, because the
-   sequences of a batch may get different numbers of tokens. */
+/* A batch of sequences that calls of extend append to a state. Each piece is copied, because sequences may get
+   different numbers of tokens. */
 struct growth {
     struct called *forward;
     const struct sample *sample;
     const struct kernel_array *out, *statistics; /* `statistics` is NULL if the kernel has none */
     struct attn_problem p;
     void *state, *piece[MAX_TENSORS], *of_out, *result; /* piece: of the sample's tensors. of_out: a piece of out.
-                                                           result: the whole of out */
+                                                           result: all of out */
     void *of_statistics, *all_statistics;               /* a piece of the statistics, and all of them */
-    int64_t *at, *tokens; /* for each sequence. at: its length so far. tokens: the number of tokens in the piece */
+    int64_t *at, *tokens; /* of each sequence: its length so far; its number of tokens in the piece */
 };
 
 static int64_t heads_of(const struct attn_problem *p, const struct kernel_array *a)
@@ -34,8 +32,8 @@ static size_t row_bytes(const struct kernel_array *a)
     return (size_t)array_row_elements(a) * attn_dtype_size(kernel_dtype(a->dtype));
 }
 
-/* Copies rows from the array `whole` of all tokens to a piece, or, if `back`, from the piece to `whole`. A sample has
-   queries only for the last tokens. Earlier tokens use one of these queries, and their output is ignored. */
+/* Copies rows from `whole`, an array of all tokens, to a piece, or if `back` the other way. A sample has queries for
+   the last tokens only. Earlier tokens repeat one of these queries. */
 static void copy_rows(const struct growth *x, const struct kernel_array *a, void *piece, void *whole, bool back)
 {
     const struct attn_problem *p = &x->p;
@@ -55,7 +53,7 @@ static void copy_rows(const struct growth *x, const struct kernel_array *a, void
             }
 }
 
-/* Copies the next piece of each array that has a row per token. Returns 0 or ATTN_EMEMORY. */
+/* Copies the next piece of each array with a row per token. Returns 0 or ATTN_EMEMORY. */
 static int take_pieces(struct growth *x)
 {
     const struct sample *const s = x->sample;
@@ -88,8 +86,8 @@ static void free_pieces(struct growth *x)
     x->of_statistics = NULL;
 }
 
-/* Draws the number of tokens of each sequence in the next piece, the same for all sequences if `alike`. Returns the
-   maximum; 0 if all sequences are complete. */
+/* Draws each sequence's number of tokens in the next piece. `alike`: all get the same number. Returns the maximum,
+   or 0 at the end. */
 static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
 {
     const int64_t n = x->p.n_k, most = n < MAX_PIECE ? n : MAX_PIECE;
@@ -129,8 +127,8 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
     return error;
 }
 
-/* Allocates the arrays for one sample and appends its sequences. `alike`: all sequences of a piece have equally many
-   tokens. The output is x->result. */
+/* Allocates the arrays for a sample and appends its sequences. `alike`: a piece has equally many tokens of all
+   sequences. The output is x->result. */
 static int grow_once(struct checking *c, struct called *forward, int sample, bool alike, uint64_t *state,
                      struct growth *x)
 {
@@ -161,8 +159,7 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     return error;
 }
 
-/* Whether all sequences of a batch read the same rows of an array of tokens. They then have equal lengths, because
-   forward gives a position the same row in all sequences, and a call gives the same row to all new tokens. */
+/* Whether the sequences of a batch share the rows of an array of tokens. Their lengths must then be equal. */
 static bool share_rows(const struct sample *s)
 {
     bool shared = false;
@@ -170,8 +167,7 @@ static bool share_rows(const struct sample *s)
     return shared;
 }
 
-/* Returns whether extend can be checked for this size: the queries belong to the last keys, and there are at most
-   MAX_PAIRS_EXTENDED pairs. */
+/* Whether extend can be checked for this size. The queries must belong to the last keys, and the pairs must be few. */
 static bool grows(const struct problem_size *size)
 {
     const int64_t most = MAX_PAIRS_EXTENDED / size->batch / size->kv_heads / size->members / size->n_k;

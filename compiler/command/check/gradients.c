@@ -1,5 +1,4 @@
-/* attnc check: the expected gradients of a sample. The interpreter evaluates the graph of the gradients. Central
-   differences of the interpreter's forward confirm these gradients. */
+/* attnc check: the expected gradients of a sample, from the interpreter. Central differences confirm them. */
 #include "check.h"
 #include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
@@ -15,8 +14,8 @@ struct evaluation {
     int tensors;
 };
 
-/* Computes the gradients for the current arrays. `noise`: the state of random numbers that decide whether an operation
-   is rounded to f32 up or down; NULL: operations are not rounded to f32. */
+/* Computes the gradients for the current arrays. `noise`: random bits that decide whether an operation is rounded up
+   or down to f32. NULL: no rounding. */
 static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
 {
     const struct tensor *in = x->tensor;
@@ -28,8 +27,8 @@ static const char *evaluate(struct evaluation *x, uint64_t *noise, double *out)
                  : graph_eval(x->g, x->size, in, x->tensors + 2, out);
 }
 
-/* Adds `by` times `direction` to array t and computes out. Sets *sum to the sum of out * dout, and *sizes to the sum of
-   |out * dout|. `moved`, `out`: memory for the array and for out. */
+/* Adds `by` * `direction` to array t and computes out. Sets *sum to the sum of out * dout, and *sizes to the sum of
+   |out * dout|. `moved`, `out`: scratch memory. */
 static const char *sum_at(const struct evaluation *x, int t, const struct sample *s, const double *direction, double by,
                           double *moved, double *out, double *sum, double *sizes)
 {
@@ -47,8 +46,8 @@ static const char *sum_at(const struct evaluation *x, int t, const struct sample
     return wrong;
 }
 
-/* Compares the gradient with respect to array t with a central difference along a random direction, and updates *share,
-   the largest error. Where two step sizes disagree, as near a kink of max(x, 0), nothing is compared. */
+/* Compares the gradient with respect to array t with a central difference in a random direction. Updates *share, the
+   largest error. If two step sizes disagree, as near a kink of max(x, 0), compares nothing. */
 static const char *difference(const struct evaluation *x, int t, const struct sample *s, const double *gradient,
                               uint64_t *state, struct arena *arena, double *share)
 {
@@ -71,16 +70,16 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     }
     if (wrong) return wrong;
     const double first = (4 * slope[1] - slope[0]) / 3, second = (4 * slope[2] - slope[1]) / 3;
-    sizes += 1e-4 * terms; /* the sums that the difference is computed from have rounding errors, too */
+    sizes += 1e-4 * terms; /* the sums of the difference have rounding errors, too */
     if (sizes > 0 && fabs(first - second) <= 1e-6 * sizes) *share = fmax(*share, fabs(along - second) / sizes);
     return NULL;
 }
 
-/* Sets g->scaled, and computes `scale`: the gradients for these inputs. */
+/* Sets g->scaled, and `scale` to the gradients for these inputs. */
 static const char *scale_of(const struct evaluation *x, const struct sample *s, struct gradients *g,
                             struct arena *arena, double *scale)
 {
-    struct tensor in[SCALED + MAX_TENSORS]; /* the interpreter takes the first of two tensors with the same name */
+    struct tensor in[SCALED + MAX_TENSORS]; /* of tensors with the same name, the interpreter takes the first */
     g->scaled[0] = (struct tensor){"out", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
     g->scaled[1] = (struct tensor){"dout", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
     for (int64_t k = 0; k < s->out.elements; k++) g->scaled[1].data[k] = fabs(g->dout[k]);
@@ -94,13 +93,11 @@ static const char *scale_of(const struct evaluation *x, const struct sample *s, 
     return graph_eval(x->g, x->size, in, SCALED + s->tensors, scale);
 }
 
-/* Completes the tolerance of each element of the gradients, a sum of
-   - 4 times its largest change if every input moves by half an ulp and every operation is rounded to f32. The caller
-     has set x->allowed to this term;
-   - 4e-6 of the size, which is the largest gradient plus the element's scale. With 16-bit types also 2^-5 (bf16) or
-     2^-8 (f16) of the size, because out is rounded before its product with dout;
+/* Adds to the tolerance of each element:
+   - 4e-6 of the size, which is the largest gradient plus the element's scale; with bf16 2^-5 more, with f16 2^-8 more;
    - the error by underflow, `lost`.
-   For f64 the first two are multiplied by 2^-29, and 1e-13 of the size is added. */
+   The caller has set x->allowed to 4 times the largest change by rounding. For f64, both are multiplied by 2^-29,
+   and 1e-13 of the size is added. */
 static void set_base(struct gradients *x, const double *scale, double lost, enum dtype dtype)
 {
     const double rounding = dtype == DTYPE_BF16 ? 0x1p-5 : dtype == DTYPE_F16 ? 0x1p-8 : 0;
@@ -114,8 +111,8 @@ static void set_base(struct gradients *x, const double *scale, double lost, enum
     }
 }
 
-/* Updates x->rounding with the gradients `moved`, which were computed with rounding. Several short rows share their
-   largest change, because a single element may change by little by chance even if its terms cancel. */
+/* Updates x->rounding with the gradients `moved`, computed with rounding. Several short rows share their largest
+   change, because one element may change little by chance. */
 static void note_rounding(struct gradients *x, const double *moved)
 {
     int64_t first = 0;
@@ -132,11 +129,10 @@ static void note_rounding(struct gradients *x, const double *moved)
     }
 }
 
-/* Sets the measure of each row. Errors of passes are given relative to this measure. It is the sum of
+/* Sets the measure of each row, which errors of passes are relative to. It is the sum of
    - the largest gradient in the row;
    - the largest scale in the row;
-   - 2^24 times the row's change by rounding to f32. Rounding changes a term by up to 2^-24 of its size, so this
-     estimates the size of the terms, even if they cancel. */
+   - 2^24 times the row's change by rounding to f32, an estimate of the size of the terms. */
 static void set_measures(struct gradients *x, const double *scale, struct arena *arena)
 {
     int64_t at = 0;

@@ -1,4 +1,4 @@
-/* attnc check: compiles the kernel and compares its forward, extend and backward with the interpreter's values. */
+/* attnc check: compiles the kernel and compares forward, extend and backward with the interpreter. */
 #include "check.h"
 #include "../../driver/driver.h"
 #include "../../host/host.h"

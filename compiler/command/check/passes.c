@@ -1,7 +1,7 @@
-/* attnc check: the interpreter's values of forward and of each part of backward after every pass.
-   Parts also compute arrays that later parts read, such as saved row maxima. The expected value of such an array is the
-   value in the first part that computes the array, right after the pass `differentiate`. All later programs read this
-   expected value. So a difference is due to the pass and the part that it is reported for. */
+/* attnc check: the values of forward and of each part of backward after every pass. Parts also compute arrays for
+   later parts, such as row maxima. The expected value of such an array is its value in the first part that has it,
+   right after `differentiate`. All later programs read this expected value. So a difference is reported for the pass
+   and part that caused it. */
 #include "check.h"
 #include "../../driver/driver.h"
 #include "../../pass/pass.h"
@@ -13,18 +13,17 @@
 #include <math.h>
 #include <string.h>
 
-/* The tolerance of a row after a pass is a sum: PASS_MAX times the measure of the row, and ROUNDINGS times the change
-   of the row if operations are rounded up instead of down. */
+/* The tolerance of a row after a pass is PASS_MAX * measure, plus ROUNDINGS * change by rounding up instead of down. */
 static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
 
-/* A program: a graph before the pass `lower`, loops afterwards. The unused member is NULL. */
+/* A program: a graph before `lower`, loops afterwards. The other member is NULL. */
 struct either {
     const struct graph *graph;
     const struct loops *loops;
 };
 
-/* An array that parts of one form (quadratic or linear) pass to later parts, with its expected value for one sample.
-   scale: the array's value for the inputs of the scale (check.h); NULL: the expected value is used. */
+/* An array that parts of one form pass to later parts, with its expected value for one sample. scale: its value for
+   the inputs of the scale (check.h), or NULL. */
 struct known {
     struct known *next;
     struct wanted array;
@@ -45,10 +44,10 @@ struct checking_passes {
     struct known **known[2]; /* known[linear form][sample] */
     struct judged *judged;
     const char *of;             /* the name of the part of backward; NULL: forward */
-    const struct graph *before; /* the program before the passes: the spec's first graph, or, for a part of backward,
-                                   the graph right after `differentiate`; NULL: that pass has not run yet */
-    bool first; /* first round: parts run only up to `differentiate`, to get the expected values of arrays for later
-                   parts. The gradients that are computed from these arrays confirm them later */
+    const struct graph *before; /* the program before the passes, or right after `differentiate` for a part of
+                                   backward; NULL: that pass has not run yet */
+    bool first; /* The first round runs parts only up to `differentiate`, to get the expected values of their arrays.
+                   Gradients confirm them later */
     bool said;
 };
 
@@ -58,7 +57,7 @@ static struct either program_after(const struct compilation *k, const struct pas
     return (struct either){.graph = graph ? k->graph : NULL, .loops = graph ? NULL : k->loops};
 }
 
-/* Sets `out` to the next output of a program and advances *at, which begins as 0. Returns false after the last one. */
+/* Sets `out` to the next output of a program and advances *at, which starts from 0. Returns false at the end. */
 static bool next_output(const struct either *p, int *at, const struct problem_size *size, struct wanted *out)
 {
     if (p->graph) {
@@ -81,8 +80,8 @@ static const struct wanted *find_known(const struct checking_passes *x, bool lin
     return l ? &l->array : NULL;
 }
 
-/* Adds the gradient with respect to the terms of prefix sums to the tensors: sums of the gradients with respect to the
-   prefix sums, from the last position to the first. A position can have a query. */
+/* Adds the gradient with respect to the terms of prefix sums to the tensors. It sums the gradients with respect to
+   the prefix sums from the last position to the first. */
 static int add_gradient_of_terms(const struct checking_passes *x, bool linear, int sample, bool scale,
                                  struct arena *arena, struct tensor *in, int tensors)
 {
@@ -119,8 +118,8 @@ static struct known *note(struct checking_passes *x, bool linear, int sample, st
     return x->known[linear][sample] = k;
 }
 
-/* Evaluates the outputs of a program, and sets *out to their elements, one output after the other. `scale`: uses the
-   inputs of the scale (check.h) instead of the inputs of the sample. */
+/* Evaluates the outputs of a program, and sets *out to their elements, one output after the other. `scale`: for the
+   inputs of the scale (check.h). */
 static const char *evaluate(const struct checking_passes *x, const struct either *p, bool linear, int sample,
                             bool scale, struct arena *arena, double **out)
 {
@@ -132,8 +131,8 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     int tensors = SCALED + s->tensors + s->computeds + 2;
     for (int at = 0; next_output(p, &at, size, &output);) all += output.elements;
     for (const struct known *k = first; k; k = k->next) tensors++;
-    struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in); /* the interpreter takes the first of two
-                                                                             tensors with the same name */
+    struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in); /* of tensors with the same name, the
+                                                                             interpreter takes the first */
     tensors = 0;
     for (int n = 0; n < SCALED && scale && s->gradients; n++) in[tensors++] = s->gradients->scaled[n];
     for (int n = 0; n < s->tensors; n++) in[tensors++] = s->tensor[n];
@@ -146,8 +145,7 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     return p->graph ? graph_eval(p->graph, size, in, tensors, *out) : loops_eval(p->loops, size, in, tensors, *out);
 }
 
-/* Records the values of outputs that have no expected value yet as their expected values. Errors in such an array are
-   relative to the whole array, as if it were one row. */
+/* Takes the values of outputs without an expected value as expected. Errors are relative to the whole array. */
 static const char *note_new(struct checking_passes *x, const struct either *p, bool linear, int sample,
                             const double *out, struct arena *arena)
 {
@@ -172,9 +170,8 @@ static const char *note_new(struct checking_passes *x, const struct either *p, b
     return wrong;
 }
 
-/* Computes an array twice, with all operations rounded up and with all rounded down. Adds to row[r] `times` times the
-   difference in row r. If terms cancel, a row consists mostly of rounding errors, which differ after a pass that
-   reorders a sum. */
+/* Computes an array with all operations rounded up, and again with all rounded down. Adds `times` * the difference
+   in row r to row[r]. If terms cancel, a row is mostly rounding errors. */
 static void add_rounding(const struct checking_passes *x, const struct either *p, bool linear, int sample, double times,
                          const struct wanted *of, double *row)
 {
@@ -199,7 +196,7 @@ static void add_rounding(const struct checking_passes *x, const struct either *p
     arena_free(arena);
 }
 
-/* Returns whether rounding errors explain the differences of `got` from the expected value of an array. */
+/* Whether rounding explains the differences of `got` from the expected value. */
 static bool explained(const struct checking_passes *x, const struct either *p, bool linear, int sample,
                       const struct wanted *of, const double *got, struct arena *arena)
 {
@@ -213,7 +210,7 @@ static bool explained(const struct checking_passes *x, const struct either *p, b
     return beyond.share <= 1;
 }
 
-/* Compares a program's outputs for one sample with their expected values. Returns NULL, or the reason of a failure. */
+/* Compares a program's outputs for one sample with expected values. Returns NULL, or the reason of a failure. */
 static const char *judge(struct checking_passes *x, const struct either *p, bool linear, int sample,
                          struct judged *judged)
 {
@@ -240,7 +237,7 @@ static const char *judge(struct checking_passes *x, const struct either *p, bool
     return wrong;
 }
 
-/* Returns a hash of the text of a program. Programs with the same text have the same values, in any compilation. */
+/* Returns a hash of the text of a program. Programs with equal texts have equal values. */
 static const char *hash_of(const struct either *p, bool linear, struct arena *arena)
 {
     struct text t = {0};
@@ -254,8 +251,8 @@ static const char *hash_of(const struct either *p, bool linear, struct arena *ar
     return hash;
 }
 
-/* Whether the form "heads" has the arrays of the problem as they are. With more heads or queries it has the two
-   swapped, which only the compiled kernel is compared with. */
+/* Whether the form "heads" has the problem's arrays unchanged. With more heads or queries it swaps the two, and only
+   the kernel is compared. */
 static bool is_alone(const struct problem_size *size)
 {
     return size->members == 1 && size->n_q == 1;
@@ -311,7 +308,7 @@ static bool check_pass(const struct compilation *k, const struct pass *pass, voi
     const struct judged *j = judge_once(x, k, pass);
     if (!j) return c->good = false;
     const bool good = j->worst.share <= PASS_MAX || j->cancels,
-               told = !x->of || (x->before && !x->first); /* before `differentiate`, a part is the same as forward */
+               told = !x->of || (x->before && !x->first); /* before `differentiate`, a part is forward */
     if (told || !good) {
         const char *whole = x->of ? arena_printf(x->arena, "%s of %s", pass->name, x->of) : pass->name;
         if (check_tells(c, good)) say_program(x, k);
@@ -333,7 +330,7 @@ static void check_parts(struct checking_passes *x)
     const struct unit *p = x->c->p;
     for (int k = 0; k < p->backwards && x->c->good; k++) {
         const struct compilation *part = p->backward[k].c;
-        bool before = !part; /* the list has a part once for each range of lengths that uses it */
+        bool before = !part; /* the list has a part for each range of lengths */
         for (int n = 0; n < k; n++) before |= p->backward[n].c == part;
         if (!before) check_program(x, part, unit_part_name(p, part));
     }
