@@ -1,5 +1,4 @@
-"""Outputs of the commands: verdicts of check, warnings, the beginning of explain, names of specs in place of files, a page
-of help for each."""
+"""Outputs of the commands: verdicts of check, warnings, explain, names of specs, help pages."""
 import csv
 import io
 import json
@@ -25,7 +24,7 @@ def case(function):
 
 
 def compiler(place, name, script):
-    """gcc, except that the script changes the last word that is a C file, $file."""
+    """gcc that changes the source $file with a script."""
     place.write(name, '#!/bin/sh\nfile=; for word in "$@"; do case $word in *.c) file=$word ;; esac; done\n'
                 '%s\nexec gcc "$@"\n' % script)
     os.chmod(place.path(name), 0o755)
@@ -34,7 +33,7 @@ def compiler(place, name, script):
 
 
 def wrapped(before='', after=''):
-    """For compiler(): statements before and after each call of the kernel."""
+    """A script that adds statements before and after each call of the kernel."""
     return r'''
 case $file in */soft.c) sed -i 's/^int soft_forward(/static int soft_inside(/' "$file"; cat >>"$file" <<'END' ;; esac
 #include <time.h>
@@ -54,7 +53,6 @@ END
 
 @case
 def a_verdict(place):
-    """One line for each spec; with --verbose every pass before it."""
     words = ['check', 'soft.yaml', 'poly.yaml', *ALONE]
     done = place.attnc(*words, timeout=300)
     line = r'%s: ok; the largest error is [0-9.e-]+ of the tolerance, in out\[\d+, \d+, \d+, \d+\] with \d+ queries and \d+ keys\n'
@@ -69,7 +67,6 @@ def a_verdict(place):
 
 @case
 def passes_of_gradients(place):
-    """All parts of the gradients after every pass, then the kernel's."""
     place.write('hedgehog.yaml', HEDGEHOG)
     done = place.attnc('check', 'hedgehog.yaml', *ALONE, '--lengths', '1,20', '--heads', '2/1', '--verbose', timeout=300)
     part, passes = None, {}
@@ -86,7 +83,6 @@ def passes_of_gradients(place):
 
 @case
 def a_wrong_kernel(place):
-    """A compiler that halves the scale of the scores."""
     environment = compiler(place, 'wrongcc', 'case $file in */soft.c) sed -i "s/0\\.5100697/0.25/" "$file" ;; esac')
     place.attnc('soft.yaml', *ALONE)
     check('0.5100697' in place.read('soft.c').decode(),
@@ -106,7 +102,7 @@ def a_wrong_kernel(place):
 
 @case
 def a_kernel_that_is_wrong_for_some_calls(place):
-    """Wrong only for a second sequence, for a piece of a sequence, for some of the gradients."""
+    """The kernel is wrong only for a second sequence, for a piece, or for some gradients."""
     arrays = 'const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k, ' \
         'const float *v, '
     call = 'problem, params, q, k, v, '
@@ -140,7 +136,7 @@ def lengths_and_heads_of_check(place):
     done = place.attnc('check', 'soft.yaml', *ALONE, '--lengths', '5,700', '--heads', '2,6/2', '--verbose')
     check(re.search(r'^soft: sequences x queries x keys 2x5x5, 3x5x5, 1x187x700, 2x31x700;', done.stdout)
           and '\nsoft: ok; ' in done.stdout, done.stdout)
-    # a linear form that the kernel uses only for long sequences is also checked, without an option
+    # without an option, a linear form for long sequences is also checked
     done = place.attnc('check', 'sketch.yaml', *ALONE, '--verbose', timeout=300)
     length = re.search(r'less work from (\d+) keys on', place.attnc('explain', 'sketch.yaml', *ALONE).stdout)[1]
     check(re.search('of the kernel also [23]x3x%s;' % length, done.stdout), done.stdout)
@@ -150,7 +146,7 @@ def lengths_and_heads_of_check(place):
 
 @case
 def rows_that_cancel(place):
-    """(s - 1)^4 for s near 1: another order of adding features changes more than 1e-9 of it."""
+    """(s - 1)^4 for s near 1 changes by more than 1e-9 if features are added in another order."""
     place.write('cancels.yaml', CANCELS)
     done = place.attnc('check', 'cancels.yaml', *ALONE, '--lengths', '1', '--heads', '64', '--seed', '3', '--verbose')
     check('of a row that cancels' in done.stdout and '\ncancels: ok; ' in done.stdout, done.stdout)
@@ -168,7 +164,7 @@ def results_that_f32_cannot_hold(place):
 
 @case
 def costs_of_a_mask_with_ids_and_words(place):
-    """Testing each of the 64k x 64k pairs would take over ten minutes."""
+    """Testing all 64k x 64k pairs would take over ten minutes."""
     done = place.attnc('explain', os.path.join(ROOT, 'tests', 'spec', 'good', 'mask_words.yaml'), timeout=120)
     check('Parameters\n  document' in done.stdout, done.stdout)
 
@@ -177,7 +173,7 @@ def costs_of_a_mask_with_ids_and_words(place):
 
 @case
 def an_exponential_that_overflows(place):
-    """A weight, words of --set, and True if there is a warning."""
+    """A weight, words of --set, and whether there is a warning."""
     for weight, words, warned in (('exp(s) + 1', [], True), ('2 + exp(0.5 * s) / (1 + exp(s))', [], True),
                                   ('pow(2.0, s) + 1', [], True), ('log(1 + exp(s))', [], True),
                                   ('exp(s)', [], False), ('exp(s) * (1 + s * s)', [], False),
@@ -206,7 +202,7 @@ def an_exponential_that_overflows(place):
 
 @case
 def a_division_that_leaves_a_remainder(place):
-    """1/8 is 0, so its term vanishes: every command that reads a spec warns once."""
+    """1/8 is 0 in C, so the term vanishes. Every command warns once."""
     place.write('e.yaml', 'name: soft\nsimilarity: {softmax: {modify: "s - 1/8 * (i - j)"}}\nshape: {head_dim: 8}\n')
     place.arrays()
     wanted = ('e.yaml:2:37: warning: 1 / 8 is 0, because both are integers; write 1.0 / 8\n'
@@ -248,7 +244,7 @@ def explain_answers_first(place):
 
 @case
 def heads_that_differ(place):
-    """Half of them see a window, half all earlier keys: the useful share is the mean of both."""
+    """Half of the heads see a window, half see all earlier keys."""
     place.write('h.yaml', 'similarity: softmax\nmask: {expr: "j <= i && (h >= 4 || i - j < 256)"}\nshape: {head_dim: 64}\n')
     said = place.attnc('explain', 'h.yaml', '--lengths', '1024', *ALONE).stdout
     flops, visited = map(float, re.search(r'^ +1024 +quadratic +(\S+) +(\S+)', said, re.M).groups())
@@ -259,8 +255,6 @@ def heads_that_differ(place):
 
 @case
 def explain_says_what_is_so(place):
-    """The subjects of statements: loops over queries skip queries; the test of a product is not mentioned. Every
-    obstacle to a linear form; expressions as C; few queries once; readable byte counts."""
     said = place.attnc('explain', 'softmax_alibi', *ALONE).stdout
     check('left out' not in said and 'tested against the mask only if' in said, said)
     check(re.search(r'^ +1024  quadratic .*%  +\S+  +\d{7}  +\d+\.\d  compute ', said, re.M), said)
@@ -281,8 +275,7 @@ def explain_says_what_is_so(place):
 
 @case
 def bound_by_memory(place):
-    """Arrays that fit the caches do not count as memory: 512 rows of 1 KiB fit, 65536 do not; one query reads only
-    the keys that it sees."""
+    """Arrays in the caches do not count: 512 rows of 1 KiB fit, 65536 do not."""
     place.write('w.yaml', 'similarity: {custom: {weight: "s + 2.0"}}\nmask: {prefix: {length: 1}}\nnormalize: none\n'
                 'algorithm: quadratic\nshape: {head_dim: 64}\n')
     small, large = [('512', 'compute'), ('65536', 'compute')], [('512', 'compute'), ('65536', 'memory')]
@@ -304,7 +297,7 @@ esac
 
 @case
 def repeats_that_differ(place):
-    """Every other call waits, and every other measurement has half of the peak."""
+    """Every other call waits, and every other peak is half."""
     environment = compiler(place, 'shakycc', SHAKES)
     words = ['bench', 'soft.yaml', '--lengths', '64', '--threads', '1', '--time', '0.2', '--json=x.json', '--csv=x.csv']
     done = place.attnc(*words, env=environment)
@@ -337,7 +330,7 @@ def the_compiler_is_named(place):
 
 @case
 def a_compiler_without_path(place):
-    """Without PATH, the compiler finds its linker in the folders in which attnc searches the compiler."""
+    """Without PATH, the compiler finds its linker in attnc's default folders."""
     environment = {'PATH': None, 'ATTNC_CC': None, 'XDG_CACHE_HOME': place.path('cache')}
     done = place.attnc('check', 'soft.yaml', *ALONE, '--lengths', '3', env=environment)
     check(done.stdout.startswith('soft: ok; '), done.stdout + done.stderr)
@@ -347,8 +340,7 @@ def a_compiler_without_path(place):
 
 @case
 def names_in_place_of_files(place):
-    """Every command takes the name of a spec that comes with attnc; a file of that name has precedence, a folder
-    does not."""
+    """Every command takes the name of a spec that comes with attnc. A file of that name has precedence."""
     spec = os.path.join(ROOT, 'specs', 'softmax.yaml')
     for words in ['explain'], ['--stdout', '--emit', 'graph,loops']:
         check(place.attnc(*words, 'softmax').stdout == place.attnc(*words, spec).stdout,
@@ -410,8 +402,7 @@ def a_full_device_is_the_reason(place):
 
 @case
 def words_of_the_compiler_in_quotes(place):
-    """The words of $ATTNC_CC are split as in a shell. A compiler that compiles nothing is not reported as lacking
-    OpenMP."""
+    """$ATTNC_CC is split as in a shell. A compiler that compiles nothing is not said to lack OpenMP."""
     place.arrays()
     place.write('my cc', '#!/bin/sh\necho "$*" >> "%s"\nexec gcc "$@"\n' % place.path('log'))
     os.chmod(place.path('my cc'), 0o755)
@@ -454,7 +445,7 @@ def run(folder, suite, function):
                                  'mask: causal\nshape: {head_dim: 8}\n'))
 
 
-# name: words, words that the message must contain
+# name: words, words of the message
 USAGE = {
     'no_spec_of_that_name': (('explain', 'sofmax'), 1, ["did you mean 'softmax'"]),
     'no_spec_of_any_such_name': (('check', 'nothing_like_it'), 1, ['attnc list']),

@@ -1,5 +1,4 @@
-"""attnc bench and the table of costs of attnc explain:
-what they say for which options, never how long anything takes."""
+"""attnc bench and the costs of attnc explain. No case measures time."""
 import csv
 import io
 import json
@@ -92,7 +91,7 @@ def json_adds_up(place):
 
 @case
 def backward(place):
-    """Two results for each spec, also if it does not ask for gradients itself."""
+    """Each spec has two results, even if it does not ask for gradients."""
     place.write('asks.yaml', POLYNOMIAL.replace('poly', 'asks', 1) + 'emit: [forward, backward]\n')
     words = ['soft.yaml', 'asks.yaml', '--lengths', '40,300', '--heads', '4/2', '--backward']
     done = bench(place, *words, '--json=x.json', '--csv=x.csv', '--plot=x.svg')
@@ -106,7 +105,7 @@ def backward(place):
         check(forward['pairs'] == back['pairs'] == pairs and back['pairs_exact'], 'pairs: %s' % back)
         check(forward['flops'] == pairs * 2 * (D + E) and back['flops'] == pairs * 2 * (3 * D + 2 * E),
               'three products of D and two of E: %s' % back)
-        sweeps = round(back['visited'] / forward['visited'])   # one sweep for all gradients, or one each for some
+        sweeps = round(back['visited'] / forward['visited'])   # one sweep for all gradients, or one for each
         check(1 <= sweeps <= 3 and sweeps * pairs <= back['visited'] <= sweeps * (pairs + 4 * 64 * n),
               'visited: %s' % back)
         check(near(back['over_forward'], back['best_s'] / forward['best_s']) and 'over_forward' not in forward,
@@ -128,7 +127,6 @@ def backward(place):
 
 @case
 def backward_that_there_is_not(place):
-    """If an option asks for gradients that do not exist, the message says so."""
     place.write('sketch.yaml', SKETCH.replace('mask: causal\n', '') + 'algorithm: linear\nemit: [decode]\n')
     done = bench(place, 'sketch.yaml', '--lengths', '40', '--backward', status=1)
     check('cannot be decoded' in done.stderr and not done.stdout, done.stderr)
@@ -136,7 +134,6 @@ def backward_that_there_is_not(place):
 
 @case
 def decode(place):
-    """Single tokens: the bytes that a token reads, and states that grow with the position, or not."""
     place.write('elu.yaml', ELU)
     words = ['soft.yaml', 'elu.yaml', '--decode', '--lengths', '40,2k', '--heads', '4/2', '--batch', '3']
     done = bench(place, *words, '--json=x.json', '--csv=x.csv', '--plot=x.svg')
@@ -152,7 +149,7 @@ def decode(place):
     text = place.attnc('explain', 'elu.yaml', '--set', 'emit=[forward, decode]').stdout
     of_head, = map(int, re.findall(r'(\d+) bytes for every sequence and (?:key/value )?head, however', text))
     chunk, = map(int, re.findall(r'carried over chunks of (\d+) keys', text))
-    for r, n in zip(few, (40, 2048)):   # the average number of keys and values, and a query
+    for r, n in zip(few, (40, 2048)):   # the mean number of keys and values, and a query
         check(r['tokens'] == 16 and r['read_bytes'] == 3 * 4 * (2 * (n + 8) * (8 + 8) + 4 * 8), 'softmax: %s' % r)
         check(0 <= r['state_bytes'] - 3 * 4 * 2 * (n + 16) * (8 + 8) < 1024, 'the state of softmax: %s' % r)
     check(len({(r['state_bytes'], r['read_bytes'], r['tokens']) for r in carried}) == 1, 'it grows: %s' % carried)
@@ -178,7 +175,6 @@ def decode(place):
 
 @case
 def decode_of_every_kind(place):
-    """Windows that move keys in between, ids for every position, random and learned parameters, 16 bits."""
     shape = 'shape: {head_dim: 8}\n'
     specs = {'window': 'similarity: softmax\nmask: {window: {left: 30}}\n' + shape,
              'documents': 'similarity: softmax\nmask: {all: [document, causal]}\n' + shape,
@@ -272,7 +268,7 @@ def documents(place):
 
 @case
 def assumed_integers(place):
-    """Half of the keys are padding; two of 25 blocks of two keys are listed."""
+    """Half of the keys are padding; 2 of 25 blocks of two keys are listed."""
     for name, text, pairs, word in (('padded', LENGTHS, 50 * 25, 'padding'), ('lists', LISTS, 50 * 4, 'Lists of blocks')):
         place.write(name + '.yaml', text)
         top = json.loads(bench(place, name + '.yaml', '--lengths', '50', '--json').stdout)
@@ -382,7 +378,7 @@ def progress(place):
 
 @case
 def interrupted(place):
-    """Interrupted during a long call, it prints the results so far at once, and ends by the signal."""
+    """After an interruption, it prints the results so far and ends by the signal."""
     for number in signal.SIGINT, signal.SIGTERM:
         words = ['bench', 'soft.yaml', '--lengths', '64,1M', '--limit', '1e9', '--time', '0', '--threads', '1',
                  '--json=x.json', '--csv=x.csv', '--plot=x.svg']
@@ -455,7 +451,7 @@ def explain_has_costs(place):
 
 @case
 def explain_has_gradients(place):
-    """The parts, the values that they save, and their costs are equal for a spec with gradients and for --backward."""
+    """The parts and costs are the same with `emit: [backward]` and with --backward."""
     words = ['explain', 'soft.yaml', '--lengths', '100,4k']
     check('Gradients' not in place.attnc(*words).stdout, 'there are gradients that nobody asked for')
     text = place.attnc(*words, '--backward').stdout
@@ -472,7 +468,7 @@ def explain_has_gradients(place):
     for n, flops, visited, useful, bytes_ in (map(float, row) for row in rows):
         pairs = n * (n + 1) / 2
         check(abs(flops / (pairs * 10 * 8) - 1) < 1e-3, '%g FLOPs for %g pairs' % (flops, pairs))
-        # one sweep over the pairs of the mask computes all gradients
+        # one sweep computes all gradients
         check(pairs < visited * 1.001 <= pairs + 65 * n and abs(visited * useful / 100 / pairs - 1) < 0.02, part)
         once = 4 * n * (8 * 8 + 2)   # four inputs, out, three gradients, saved values, the sums of rows
         check(once <= bytes_ * 1.001 <= 2 * once, '%g bytes' % bytes_)
@@ -483,7 +479,7 @@ def explain_has_gradients(place):
 
 
 def table_of(place, mask, n):
-    """explain for one length: visited pairs, the useful share, work."""
+    """Returns visited pairs, useful share and work for one length."""
     place.write('mask.yaml', 'similarity: softmax\nshape: {head_dim: 64}\nmask: %s\n' % mask)
     text = place.attnc('explain', 'mask.yaml', '--lengths', str(n)).stdout
     row = re.search(r'^ +%d +quadratic +(\S+) +(\S+) +(\S+)%% +(\S+) ' % n, text, re.M)
@@ -504,7 +500,7 @@ def explain_costs_what_is_visited(place):
                        ('{expr: "j <= i && j / 256 % 8 == 3"}', n / 16 + 200)):
         visited, useful, _ = table_of(place, mask, n)
         check(visited <= n * most and useful > 45, '%s: %g visited, %g%% useful' % (mask, visited, useful))
-    # without periods, every pair is visited and counted
+    # without periods, every pair is visited
     visited, useful, work = table_of(place, '{expr: "(i * j) % 97 == 0"}', n)
     check(abs(visited / n / n - 1) < 0.001 and useful < 3, '%g visited, %g%% useful' % (visited, useful))
 
@@ -517,7 +513,7 @@ def help_of_its_own(place):
         check(word in text, 'no ' + word)
 
 
-# name: words, words that the message must contain
+# name: words, words of the message
 USAGE = {
     'bench_without_spec': ((), ['bench']),
     'bench_lengths_zero': (('soft.yaml', '--lengths', '0'), ['--lengths', "'0'"]),

@@ -1,4 +1,4 @@
-"""attnc build: kernels in the cache for other programs to load, compiled once, found again without the compiler."""
+"""attnc build: compiles kernels once, and finds them again without the compiler."""
 import concurrent.futures
 import ctypes
 import json
@@ -26,7 +26,6 @@ class Builds(Cache):
 
 @case
 def build_names_a_library(place):
-    """The library is standalone: any program loads it, and it has a description."""
     builds = Builds(place)
     (path,), compiled, said = builds.build('soft.yaml', '--quiet')
     check(compiled == 1 and not said and path == builds.kernels()[0], 'compiled %d times: %s' % (compiled, path))
@@ -51,7 +50,7 @@ def build_takes_several_specs(place):
 
 @case
 def build_finds_what_it_made(place):
-    """A library is found by everything that it depends on; not if any of that changed, or if it was damaged."""
+    """A library is not found if something that it depends on changed, or if it is damaged."""
     builds = Builds(place)
     (path,), compiled, _ = builds.build('soft.yaml')
     check(builds.build('soft.yaml')[1] == 0, 'it was compiled again')
@@ -73,7 +72,7 @@ def build_finds_what_it_made(place):
 
 @case
 def build_asks_the_processor(place):
-    """attnc asks the processor, not the C compiler, whose table may lack it."""
+    """attnc asks the processor, not the C compiler."""
     place.arrays()
     place.attnc('run', 'soft.yaml', '--in', 'in', '--out', 'out',
                 env=Builds(place).env | dict(ATTNC_CFLAGS='-D__builtin_cpu_supports(x)=0 -D__builtin_cpu_is(x)=0'))

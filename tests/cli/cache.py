@@ -58,7 +58,7 @@ def cache_is_private(place):
 
 @case
 def cache_that_others_write_is_not_trusted(place):
-    """Files in a folder that others can write to are not loaded, and nothing is stored there."""
+    """Files in a folder that others can write to are neither loaded nor stored."""
     cache = Cache(place)
     cache.run()
     for mode in 0o770, 0o707, 0o777 | 0o1000:
@@ -104,14 +104,14 @@ def cache_follows_no_link(place):
     kernel = os.listdir(place.path('elsewhere'))[0]
     os.symlink(place.path('elsewhere', kernel), os.path.join(cache.folder, kernel))
     check(cache.run()[0] and not os.path.islink(cache.kernels()[0]), 'a kernel was loaded through a link')
-    os.rename(cache.base, place.path('real'))     # a folder in the user's environment may be a link
+    os.rename(cache.base, place.path('real'))     # a folder of the user's environment may be a link
     os.symlink('real', cache.base)
     check(not cache.run()[0], 'XDG_CACHE_HOME may not be a link')
 
 
 @case
 def failed_source_follows_no_link(place):
-    """If failed-NAME is a link to a folder, the files in that folder stay."""
+    """If failed-NAME is a link, the files in its target stay."""
     cache = Cache(place)
     place.write('bin/mycc', '#!/bin/sh\ncase "$*" in *soft.c*) mkdir -p "$TMPDIR/deep/er"; '
                 'touch "$TMPDIR/deep/er/left"; exit 1 ;; esac\nexec clang-19 "$@"\n')
@@ -129,7 +129,7 @@ def failed_source_follows_no_link(place):
 
 @case
 def cache_has_a_size(place):
-    """The least recently used files are removed first, including sources that did not compile; other files stay."""
+    """The least recently used files are removed first."""
     cache = Cache(place, ('soft', 'all'))
     heads = ('--set', 'shape.head_dim=8'), ('--set', 'mask=none'), ('--set', 'mask={window: {left: 3}}')
     cache.run(*heads[0])
@@ -164,7 +164,6 @@ def cache_has_a_size(place):
 
 @case
 def cache_loses_abandoned_folders(place):
-    """Folders of killed compilations are removed, but not those of running or new ones."""
     cache = Cache(place)
     for name in 'attnc-dead00', 'attnc-alive0', 'attnc-new000':
         os.makedirs(os.path.join(cache.folder, name), 0o700)
@@ -181,8 +180,7 @@ def cache_loses_abandoned_folders(place):
 
 @case
 def cache_loses_what_a_killed_run_left(place):
-    """If SIGKILL ends attnc during a compilation, its folder stays, but its lock is released. The next run removes
-    the folder if it is old enough, even if that run compiles nothing."""
+    """If attnc is killed while compiling, its folder stays and its lock is released. A later run removes the folder."""
     cache = Cache(place)
     cache.run()
     place.write('bin/slow', '#!/bin/sh\necho $$ > "%s.new"; mv "%s.new" "%s"; exec sleep 60\n' % ((place.path('pid'),) * 3))
@@ -208,7 +206,7 @@ def cache_loses_what_a_killed_run_left(place):
 
 @case
 def cache_is_trimmed_by_many(place):
-    """Processes that remove each other's kernels all get theirs."""
+    """Each process gets its kernel, even if another removes it."""
     cache = Cache(place)
     masks = ['{window: {left: %d}}' % k for k in range(3)]
     many = [subprocess.Popen([place.suite.attnc, *RUN[:-1], 'out%d' % k, '--set', 'mask=' + masks[k % 3]],
@@ -222,8 +220,7 @@ def cache_is_trimmed_by_many(place):
 
 @case
 def control_characters_in_names(place):
-    """Names of files and texts of specs are printed without their control characters, but with letters of all
-    scripts."""
+    """Names are printed without control characters, but with letters of all scripts."""
     name = 'ä\x1b[2J\x9b31m\nx\x7f.yaml'
     place.write(name, SOFTMAX + 'description: "é\\e[31m\\x9b1m\\u202f"\n')
     place.write('bad' + name, 'similarity: softmax\nname: x\n')

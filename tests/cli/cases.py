@@ -1,5 +1,4 @@
-"""The environment of the command line's suites: a folder with specs and arrays, runs of attnc in it, comparison of
-messages with files."""
+"""The environment of the command line's suites: a folder with specs and arrays, and calls of attnc."""
 import glob
 import os
 import re
@@ -23,8 +22,7 @@ WRONG = 'name: wrong\nsimilarity: sofmax\nshape: {head_dim: 8}\n'
 
 
 class Place:
-    """An empty folder in which a case runs attnc. Its environment sets no compiler, colour or cache except the
-    suite's."""
+    """A folder in which a case runs attnc, with its own compiler, colour and cache."""
 
     def __init__(self, suite, folder, **files):
         self.suite, self.folder = suite, folder
@@ -86,7 +84,7 @@ def temporary_files(*folders):
 
 
 def says(suite, place, name, words, done, needles=()):
-    """Compares the command, its messages and its status with expected/NAME.txt; the messages must contain the words."""
+    """Compares the command, its messages and status with expected/NAME.txt. The messages must contain `needles`."""
     text = done.stderr.replace(place.folder, 'DIR').replace(suite.attnc, 'attnc').replace(ROOT, 'ROOT')
     for needle in needles:
         check(re.search(needle, text), 'the message does not match %r: %s' % (needle, text.strip()))

@@ -1,4 +1,4 @@
-"""Cases of tests/cli/run.py: sequences token by token (run --chunks), and explain's description of their state."""
+"""run --chunks, which decodes token by token, and explain's description of the state."""
 import os
 import re
 

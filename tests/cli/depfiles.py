@@ -1,4 +1,4 @@
-"""Cases of tests/cli/run.py: the rules that attnc writes for make and ninja (-MD, -MF, -MT), and --outputs."""
+"""Rules for make and ninja (-MD, -MF, -MT), and --outputs."""
 import json
 import os
 import shutil
@@ -17,7 +17,7 @@ def case(function):
 
 
 def depfile(text):
-    """The targets and prerequisites of a rule, parsed as by make."""
+    """Parses a rule like make. Returns its targets and prerequisites."""
     text = text.replace('\\\n', ' ')
     words, word, at = [], '', 0
     while at < len(text):
@@ -60,7 +60,7 @@ def depfile_by_name(place):
 
 @case
 def depfile_of_several(place):
-    """One file with a rule for each spec, read by make, in a folder with a blank in its name."""
+    """One file has a rule for each spec. The name of the folder has a blank."""
     place.write('a b/soft.yaml', SOFTMAX)
     place.write('a b/other file.yaml', '{name: poly, similarity: {polynomial: {degree: 4}}, shape: {head_dim: 8}}\n')
     place.write('a b/Makefile', """stamp:
@@ -91,7 +91,7 @@ def depfile_of_several(place):
 
 @case
 def outputs_are_named(place):
-    """--outputs prints the files that the same command writes without it, for all ways to name specs and options."""
+    """--outputs prints the files that the command writes without it."""
     place.write('a b/one line.yaml', '{similarity: softmax, name: flow, shape: {head_dim: 8}}\n')
     place.write('a b/plain.yaml', SOFTMAX.replace('name: soft\n', ''))
     for words in (('a b/one line.yaml', 'a b/plain.yaml'), ('a b/plain.yaml', '-o', 'o u t'),

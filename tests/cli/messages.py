@@ -1,4 +1,4 @@
-"""All errors of the command line and of arrays; the messages are in expected/NAME.txt."""
+"""All errors of the command line and of arrays, compared with expected/NAME.txt."""
 import os
 import re
 import struct
@@ -8,10 +8,10 @@ import numpy as np
 from cases import AFFINE, DENSE, DOCUMENTS, LENGTHS, LISTS, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import check
 
-# quiet: without the line that depends on whether the kernel was compiled before
+# quiet: no line that depends on the cache
 RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--quiet')
 
-# name: words, exit status, words that the message must contain
+# name: words, exit status, words of the message
 USAGE = {
     'no_arguments': ((), 2, ['--help']),
     'unknown_option': (('--tagret', 'native', 'soft.yaml'), 2, ['--tagret', "did you mean '--target'"]),
@@ -69,7 +69,7 @@ def usage(folder, suite, name, words, status, needles):
     done = place.attnc(*words, status=status)
     check(not done.stdout, 'a failure writes to standard output: ' + done.stdout[:200])
     says(suite, place, name, words, done, needles)
-    # files that were written before the machine failed, or together with a wrong spec, are complete
+    # files that were written before the failure are complete
     changed = set(place.files()) ^ set(before)
     check(changed <= {'soft.c', 'soft.h', 'taken/soft.h'}
           and (not changed or done.returncode == 3 or name in ('two_wrong_specs', 'same_name_twice')),
@@ -105,7 +105,7 @@ def zeros(*shape, dtype=np.float32):
     return np.zeros(shape, dtype)
 
 
-# name: spec, change of correct arrays, exit status, words that the message must contain
+# name: spec, change of the arrays, exit status, words of the message
 ARRAYS = {
     'missing_q': (SOFTMAX, remove('q'), 1, ['in/q.npy']),
     'missing_all': (SOFTMAX, lambda p: [remove(n)(p) for n in 'qkv'], 1, ['q.npy', 'k.npy', 'v.npy']),
@@ -190,7 +190,7 @@ def bad_array(folder, suite, name, spec, change, status, needles):
           'an --out folder was made: %s' % (place.files('out') if os.path.exists(place.path('out')) else ''))
 
 
-# name: --in, --out, preparation, exit status, words that the message must contain
+# name: --in, --out, preparation, exit status, words of the message
 FOLDERS = {
     'in_folder_missing': ('nowhere', 'out', None, 1, ['nowhere']),
     'in_is_a_file': ('soft.yaml', 'out', None, 1, ['soft.yaml']),

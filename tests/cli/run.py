@@ -1,9 +1,7 @@
 #!/usr/bin/python3
-"""The command line: statuses, messages, outputs that are complete or absent, depfiles, the same bytes every time,
-a machine that fails.
+"""The command line: statuses, messages, complete outputs, depfiles, equal bytes, failures of the machine.
 
-Messages are compared with expected/NAME.txt, where the folder of the case is DIR; --update rewrites these files.
-"""
+expected/NAME.txt has the messages, with DIR for the folder of the case; --update rewrites these files."""
 import json
 import os
 import pty
@@ -97,7 +95,6 @@ def passes_are_listed_and_dumped(place):
 
 @case
 def a_small_stack_is_enlarged_or_refused(place):
-    """A limit that may be raised is raised; otherwise there is a message, and no crash."""
     limited = lambda soft, hard: execute(['bash', '-c', 'ulimit -Ss %d && ulimit -Hs %d && exec "$@"' % (soft, hard),
                                           '-', place.suite.attnc, 'soft.yaml', '--stdout'], cwd=place.folder)
     done = limited(64, 65536)
@@ -203,8 +200,7 @@ def a_failing_spec_spoils_no_other(place):
 
 @case
 def same_bytes(place):
-    """Equal bytes in a second run, from another folder, at another time, with another home, language and user
-    folder."""
+    """A second run has the same bytes, in another folder, time, home and language."""
     os.makedirs(place.path('else', 'where'))
     for n in '1234':
         os.mkdir(place.path(n))
@@ -240,8 +236,7 @@ def the_reproducing_command_reproduces(place):
 
 @case
 def standalone_needs_no_runtime(place):
-    """These files define every function of the runtime that kernels call as a static one. Several of them can be
-    used in one program, also with attnrt.h."""
+    """Several standalone files can be used in one program, also with attnrt.h."""
     words = ['--standalone', '--target', 'x86-64-v3,generic', '-o', 'out']
     specs = ['polysketch_r32', 'performer_positive', 'performer_relu', 'bigbird', 'packed_documents_polysketch',
              'softmax_causal_bf16', 'linformer']
@@ -304,7 +299,7 @@ def every_target(place):
 
 @case
 def slower_features(place):
-    """Products of bf16 are for processors on which they are faster, and for tests."""
+    """Products of bf16 are only for processors on which they are faster."""
     out = place.attnc('soft.yaml', '--set', 'dtype=bf16', '--target', 'x86-64-v4', '--stdout').stdout
     chosen = [' '.join(line.split()) for line in out.replace('\n        ', ' ').splitlines() if 'attn_avx512_bf16()' in line]
     faster = '(ATTN_SLOWER_TOO || !attn_is_intel())'
@@ -453,7 +448,7 @@ def run_reads_fortran_order(place):
 
 @case
 def wrong_arrays_cost_no_compilation(place):
-    """For each spec the error in its arrays is reported before the C compiler is searched."""
+    """An error in arrays is reported before the C compiler is searched."""
     place.write('dense.yaml', 'similarity: {softmax: {bias: dense}}\nshape: {head_dim: 8}\n')
     place.write('bf16.yaml', SOFTMAX + 'dtype: bf16\n')
     place.write('sketch.yaml', SKETCH)
@@ -471,7 +466,7 @@ def wrong_arrays_cost_no_compilation(place):
 
 @case
 def run_of_16_bits(place):
-    """f2 is read and written as f16 stores it; bf16, which .npy files lack, as f4 with the same value."""
+    """f16 is read and written as f2, and bf16 as f4, because .npy files lack it."""
     place.arrays()
     place.array('q', np.load(place.path('in', 'q.npy')).astype('>f8'))
     for dtype, written, unit in ('f16', np.float16, 2.0 ** -11), ('bf16', np.float32, 2.0 ** -8):
@@ -500,7 +495,7 @@ def run_finds_the_compiler_and_keeps_the_kernel(place):
                 'exec %s "$@" -O0\n' % (place.path('log'), gcc))
     os.chmod(place.path('mycc'), 0o755)
     cache = {'XDG_CACHE_HOME': place.path('cache')}
-    # $ATTNC_CC is split at blanks, but the name of a folder may contain one
+    # $ATTNC_CC is split at blanks, but a folder's name may contain one
     env = {'ATTNC_CC': 'mycc', 'PATH': place.folder + os.pathsep + os.environ['PATH'], **cache}
     place.attnc(*RUN, env=env)
     check(place.read('log') == b'x\n', '$ATTNC_CC compiled %d times' % place.read('log').count(b'x'))
@@ -512,7 +507,7 @@ def run_finds_the_compiler_and_keeps_the_kernel(place):
     check(all(f.endswith('.so') for f in place.files('cache')), 'the cache holds %s' % place.files('cache'))
     place.attnc(*RUN, '--set', 'mask=none', env=env)
     check(place.read('log') == b'x\nx\n', 'another spec took the kept kernel')
-    for kept in place.files('cache'):     # a damaged file in the cache is not loaded
+    for kept in place.files('cache'):     # a damaged file is not loaded
         with open(place.path('cache', kept), 'r+b') as f:
             f.truncate(os.path.getsize(place.path('cache', kept)) // 2)
     place.attnc(*RUN, env=env)
@@ -526,7 +521,6 @@ def run_finds_the_compiler_and_keeps_the_kernel(place):
 
 @case
 def run_without_openmp(place):
-    """A compiler without OpenMP, and a spec with the name of the source that tests for it."""
     place.arrays()
     gcc = shutil.which('gcc')
     if not gcc:
@@ -645,7 +639,7 @@ def awkward_specs_compile(place):
     place.attnc('check', 'any.yaml', '--target', 'generic,native', timeout=300)
     place.write('windows.yaml', SOFTMAX.replace('mask: causal\n', '') + 'mask: {all: [%s]}\n'
                 % ', '.join('{window: {left: %d, right: %d}}' % (k + 40, 99 - k) for k in range(60)))
-    # it takes 3 s, but a shared machine may stand still
+    # it takes 3 s, or longer on a busy machine
     place.attnc('check', 'windows.yaml', '--target', 'generic', timeout=900)
     place.attnc('any.yaml', '--target', 'generic,x86-64-v4')
     check(b'--target x86-64-v4,generic\n' in place.read('any.c'), 'the better target is not the first')
@@ -653,8 +647,7 @@ def awkward_specs_compile(place):
 
 @case
 def products_end_with_the_rows(place):
-    """Tiles are as wide as the cache allows, but short sequences are not: the caller of a product passes the number
-    of lanes."""
+    """Tiles are wide, but short sequences need fewer lanes: the caller passes their number."""
     place.attnc('soft.yaml', '--target', 'x86-64-v3', '--set', 'emit=[forward, backward]', '--set',
                 'schedule={tile_q: 256, tile_k: 64, backward: {tile_q: 256, tile_k: 64}}')
     text = re.sub(r'/\*\w+=\*/', '', place.read('soft.c').decode())   # names of constant arguments

@@ -74,8 +74,7 @@ def schedules_by_length(place):
 
 @case
 def every_knob_can_be_set(place):
-    """The minimum, the maximum, and the first and last of the values worth trying compile, for this machine and for
-    others in turn; all kernels compute the same."""
+    """The minimum, the maximum and other values of each knob compile, and all kernels compute the same."""
     place.write('sketch.yaml', SKETCH.replace('sketch: 4', 'sketch: 32'))
     place.attnc('sketch.yaml', '--target', 'generic', '--emit', 'json')
     knobs = json.loads(place.read('sketch.json'))['knobs']
@@ -97,8 +96,7 @@ def every_knob_can_be_set(place):
 
 @case
 def schedules_of_gradients(place):
-    """Knobs under `backward` apply only to the gradients, by length; the number of threads does not change their
-    bits."""
+    """Knobs under `backward` apply only to gradients. The number of threads does not change bits."""
     backward = SOFTMAX + 'emit: [forward, backward]\n'
     listed = backward + ('schedule: [{tile_q: 32}, {from: 20, backward: {tile_q: 32, sweep: 0}}, '
                          '{from: 40, backward: {tile_k: 8}}, {from: 50}]\n')
@@ -122,7 +120,7 @@ def schedules_of_gradients(place):
     check({'soft_dk_dv_sum_0_any', 'soft_dq_from20_any', 'soft_dk_dv_sum_0_from40_any'}
           <= set(re.findall(r'soft_d\w+_any', code)), set(re.findall(r'soft_d\w+_any', code)))
 
-    # forward is the same as without it, and gradients differ only by rounding, for any number of threads
+    # forward is unchanged, and gradients differ by rounding only
     rng = np.random.default_rng(1)
     place.arrays(n=70, dout=rng.standard_normal((1, 2, 70, 8)).astype('f4'))
     place.write('usual.yaml', backward.replace('soft', 'usual', 1))
@@ -137,7 +135,7 @@ def schedules_of_gradients(place):
     check(any(a.tobytes() != b.tobytes() for a, b in zip(usual, other)), 'the schedule does nothing')
     check(all(np.abs(a - b).max() < 1e-4 for a, b in zip(usual, other)), 'other gradients')
 
-    # a tuned spec can be used with a spec without gradients, and with --backward
+    # a tuned spec works without gradients, and with --backward
     place.write('soft.yaml', SOFTMAX)
     place.write('soft.tuned.yaml', SOFTMAX + 'schedule: {tile_q: 16, backward: {sweep: 0}}\n')
     place.attnc('soft.yaml', '--tuned', '--target', 'generic')

@@ -1,5 +1,4 @@
-"""Results that attnc tune keeps: schedules of lengths that it does not search, files written by hand, one result for
-equal C. And its messages about interrupted searches, the machine, and texts of a foreign database."""
+"""Results that attnc tune keeps: other lengths, files written by hand, equal C. Also messages."""
 import json
 import os
 import re
@@ -78,8 +77,7 @@ def other_lengths_stay(t, folder):
 
 @case
 def what_was_found_is_compared(t, folder):
-    """A second search that is too short to find the best schedule loses nothing; nor does one that finds only worse
-    ones."""
+    """A short second search does not replace a better schedule."""
     t.env.update(compiler(folder, NOT_32, 'usleep(4000);'))
     found = FOUND.replace('n=2048', 'n=64')
     write(folder, found)
@@ -106,7 +104,7 @@ def by_hand_stays(t, folder):
 
 @case
 def gradients(t, folder):
-    """A search of the gradients' knobs measures gradients and keeps the schedule of forward, and the reverse."""
+    """A search of gradients keeps the schedule of forward, and the reverse."""
     write(folder, FOUND.replace('2048', '200').replace('4000', '1000'))
     t.env.update(compiler(folder, r'\.tile = 32\b[^}]*\.of_keys', '', otherwise='usleep(20000);',
                           function='small_backward'))
@@ -215,8 +213,8 @@ def best_is_confirmed(t, folder):
 
 @case
 def luck_is_not_the_best(t, folder):
-    """A candidate that is fast at first and slow when it is measured again is never reported as the best."""
-    # fast in the process that creates the file, which runs it first
+    """A candidate that is slow when measured again is never the best."""
+    # fast in the process that creates the file
     t.env.update(compiler(folder, TILE_32, 'if (!getenv("RUN")) setenv("RUN", open("%s/run", O_CREAT | O_EXCL, 0600) < 0 ? '
                           '"20000" : "2000", 1); usleep(atoi(getenv("RUN")));' % folder, otherwise='usleep(8000);'))
     said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 8, '--strategy', 'exhaustive',
@@ -230,7 +228,6 @@ def luck_is_not_the_best(t, folder):
 
 @case
 def ended_early(t, folder):
-    """After Ctrl-C or kill, no process remains, and the search can be resumed."""
     write(folder, '#!/bin/sh\nfor w in "$@"; do case $w in */small.c) touch "$STARTED"; sleep 60;; esac; done\n'
           'exec %s "$@"\n' % REAL, 'slow-cc')
     os.chmod(folder + '/slow-cc', 0o755)
@@ -250,7 +247,7 @@ def ended_early(t, folder):
         process.send_signal(number)
         if number == signal.SIGINT:
             process.wait(timeout=30)
-        else:  # it is dead but stays in the table of processes, because nobody waits for it
+        else:  # dead but still listed, because nobody waits for it
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         said = t.call('--query', '--db', 'small.db').stdout
         check('1 interrupted' in said and 'running' not in said, said)
@@ -264,7 +261,7 @@ def ended_early(t, folder):
 
 @case
 def nothing_is_left_in_shared_memory(t, folder):
-    """LLVM's OpenMP records there which processes use it, and removes the record only if they exit normally."""
+    """LLVM's OpenMP leaves a file if a process does not exit normally."""
     for statement, trials in ('', 2), ('raise(SIGSEGV);', 3), ('for (;;) pause();', 2):
         t.env.update(compiler(folder, TILE_32 if statement else NOT_32, statement, folder + '/log'))
         t.env['XDG_CACHE_HOME'] = folder + '/cache%d' % len(statement)

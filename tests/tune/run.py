@@ -43,7 +43,7 @@ def searches(suite, folder):
 
 
 def tuned(suite, folder):
-    """The schedule compiles, computes what the spec says, and keeps the user's comment; --tuned uses it."""
+    """The schedule compiles, computes the right values, and keeps the user's comment."""
     t = Tuning(suite, folder)
     t.call('small.yaml', '--shape', 'n=100..400,heads=2', '--samples', 3, '--trials', 3, '--time', 60,
            '--db', 'small.db', '--strategy', 'random')
@@ -80,7 +80,7 @@ def same_order(suite, folder):
 # ---- failing candidates
 
 def failing(suite, folder, statement, status):
-    """A compiler that breaks the kernels of one candidate: that one fails, is recorded, and is never chosen."""
+    """A compiler breaks the kernels of one candidate, which fails and is never chosen."""
     t = Tuning(suite, folder)
     t.env.update(compiler(folder, TILE_32, statement))
     t.search('--strategy', 'exhaustive', '--knobs', 'tile_q', '--trials', 12,
@@ -112,7 +112,7 @@ def resumes(suite, folder):
 
 
 def storm(suite, folder):
-    """Killed at any moment, finished results stay, and the search continues."""
+    """Finished results stay after a kill, and the search continues."""
     t = Tuning(suite, folder)
     known, longest, rng = 0, 4, random.Random(7)
     for kill in range(KILLS):
@@ -188,7 +188,7 @@ def broken_databases(suite, folder):
 
 
 def full_disk(suite, folder):
-    """A limit on the size of files imitates a full disk: existing results stay."""
+    """A limit on file sizes acts as a full disk. Existing results stay."""
     t = Tuning(suite, folder)
     t.search('--strategy', 'random', '--trials', 2)
     before = t.trials()

@@ -1,5 +1,4 @@
-"""The environment of the cases of attnc tune: a folder with a spec, calls of attnc, compilers that change what they
-compile."""
+"""The environment of the cases of attnc tune: a folder, calls of attnc, changed compilers."""
 import json
 import os
 import sqlite3
@@ -56,8 +55,8 @@ def finished(trials):
 
 
 def compiler(folder, pattern, statement, log=None, otherwise='', function='small_forward'):
-    """A C compiler that inserts a statement at the beginning of the function in sources that match the pattern, and
-    `otherwise` in others. It logs the number of its parent."""
+    """A C compiler that inserts `statement` into sources that match the pattern, and `otherwise` into others. It
+    logs the number of its parent."""
     with open(folder + '/changing-cc', 'w') as file:
         file.write('''#!/usr/bin/python3
 import os, re, sys
@@ -72,7 +71,7 @@ for a in sys.argv[1:]:
 os.execvp(%r, [%r] + sys.argv[1:])
 ''' % (statement, pattern, otherwise, function, log, log, REAL, REAL))
     os.chmod(folder + '/changing-cc', 0o755)
-    # blanks in the folder's name would split it into words
+    # the folder's name may contain blanks, so it is in PATH
     return {'ATTNC_CC': 'changing-cc', 'PATH': folder + ':' + os.environ['PATH'], 'XDG_CACHE_HOME': folder + '/cache'}
 
 

@@ -1,5 +1,5 @@
-/* Artificial landscapes for testing search strategies, and a complete search on one. A landscape is a space of knobs
-   with a function that gives the time of each point, so the optimum is known. */
+/* Artificial landscapes for tests of search strategies. A landscape is a space of knobs with a known time for each
+   point, so the optimum is known. */
 #ifndef ATTNC_TESTS_SEARCH_LANDSCAPE_H
 #define ATTNC_TESTS_SEARCH_LANDSCAPE_H
 
@@ -17,8 +17,8 @@ struct landscape {
     const char *name;
     struct tune_space space;
     double (*seconds)(const struct tune_space *,
-                      const struct tune_point *); /* the time of the candidate without noise; infinity: it crashes */
-    double (*expected)(const struct tune_space *, const struct tune_point *); /* the prediction of a cost model, which
+                      const struct tune_point *); /* the time without noise; infinity: a crash */
+    double (*expected)(const struct tune_space *, const struct tune_point *); /* the cost model's prediction, which
                                                                                  differs from the time */
     double noise;                                                             /* the relative noise of a sample */
 };
@@ -50,7 +50,7 @@ static double octaves(const struct tune_space *s, const struct tune_point *p, in
 
 /* ---- landscapes ---- */
 
-/* A valley that is oblique to the knobs: moving along it changes two knobs at once. */
+/* A valley that is oblique to the knobs. A step along it changes two knobs. */
 static double valley(const struct tune_space *s, const struct tune_point *p)
 {
     const double a = octaves(s, p, 0, 112), b = octaves(s, p, 1, 300), along = a + b, across = a - b;
@@ -62,8 +62,7 @@ static double valley_expected(const struct tune_space *s, const struct tune_poin
     return exp(0.1 * a * a + 0.1 * b * b);
 }
 
-/* The trade-offs of tile sizes: larger tiles reduce overheads but have to fit into a cache, and more unrolling spills
-   registers. */
+/* Larger tiles reduce overheads but must fit into a cache. More unrolling spills registers. */
 static double cache(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = knob_value(s, p, 2);
@@ -77,8 +76,8 @@ static double cache_expected(const struct tune_space *s, const struct tune_point
     return 1 + 5 / q + 5 / k + (q * k * 4 > 128e3 ? 0.4 : 0);
 }
 
-/* A rugged landscape: the last tile of 8200 positions is padded, so the time jumps with the tile size; and each point
-   has a random offset of up to 2%. */
+/* A rugged landscape: the time jumps with the tile size, because the last tile is padded. Each point has a random
+   offset of up to 2%. */
 static double rugged(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), chunk = octaves(s, p, 2, 512), n = 8200;
@@ -93,7 +92,7 @@ static double rugged_expected(const struct tune_space *s, const struct tune_poin
     return 1 + 0.05 * a * a + 0.05 * b * b;
 }
 
-/* The best points are next to points that crash because their tiles are too large. 6% of the others crash too. */
+/* The best points are next to points that crash. 6% of the others crash, too. */
 static double crashing(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = octaves(s, p, 2, 4);
@@ -105,8 +104,7 @@ static double crashing_expected(const struct tune_space *s, const struct tune_po
     return 1 + 1 / knob_value(s, p, 0) + 1 / knob_value(s, p, 1);
 }
 
-/* Five knobs. The values of the last two have no order, like the values of an enumeration. The fourth knob moves the
-   optimum of the third. */
+/* Five knobs. The values of the last two have no order. The fourth moves the optimum of the third. */
 static double choices(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = octaves(s, p, 0, 128), k = octaves(s, p, 1, 256), unroll = octaves(s, p, 2, p->at[3] ? 8 : 2);
@@ -204,8 +202,7 @@ static double landscape_expects(void *user, const struct tune_point *p)
     return l->expected(&l->space, p);
 }
 
-/* Simulates a measurement: noisy samples of the point and of the default point. Equal arguments give equal samples. One
-   sample in thirty is disturbed. */
+/* Simulates a measurement with noisy samples. Equal arguments give equal samples. One sample in thirty is disturbed. */
 static struct tune_result landscape_measure(const struct landscape *l, const struct tune_point *p, int samples,
                                             uint64_t seed)
 {
@@ -223,8 +220,7 @@ static struct tune_result landscape_measure(const struct landscape *l, const str
     return result;
 }
 
-/* Runs a search, which chooses the point with the best median of its noisy samples. Returns the time of this point
-   without noise. */
+/* Runs a search, which chooses the point with the best noisy median. Returns the time of that point without noise. */
 static double landscape_search(const struct landscape *l, const char *strategy, uint64_t seed, int64_t trials,
                                const struct options *o)
 {

@@ -1,5 +1,4 @@
-/* Helpers shared by the tests of the store: a temporary folder, captured messages, and experiments and results that are
-   generated from a number. */
+/* Helpers of the tests of the store: a temporary folder, captured messages, generated experiments and results. */
 #ifndef ATTNC_TESTS_STORE_CASES_H
 #define ATTNC_TESTS_STORE_CASES_H
 
@@ -20,7 +19,7 @@ static char said[4096]; /* the captured messages; tests empty it */
 static const struct options options;
 static char folder[200];
 
-/* Replaces the function of compiler/command/main.c: captures messages. */
+/* Captures messages, in place of the function of the compiler. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;
@@ -96,7 +95,7 @@ static inline struct tune_point point_at(int k)
 }
 
 enum { MAX_SAMPLES = 9 };
-/* A result that is generated from the number k. Over k, every status of a finished trial occurs. */
+/* Makes a result from the number k. All k together have every status of a finished trial. */
 static inline struct tune_result result_of(int k, int samples)
 {
     static struct tune_sample sample[MAX_SAMPLES];
@@ -119,7 +118,7 @@ static inline bool same_result(const struct tune_result *a, const struct tune_re
            (a->samples == 0 || memcmp(a->sample, b->sample, (size_t)a->samples * sizeof *a->sample) == 0);
 }
 
-/* Runs an SQL query on the file directly, not through the store. Returns its number, or -1 if it fails. */
+/* Runs an SQL query on the file, without the store. Returns its number, or -1. */
 static inline int64_t sql_number(const char *file, const char *sql)
 {
     sqlite3 *db = NULL;
@@ -144,7 +143,7 @@ static inline bool sql_do(const char *file, const char *sql)
     return done;
 }
 
-/* Checks the file with SQLite's integrity check, and that it has no row that a complete write would not leave. */
+/* Checks the file with SQLite's integrity check, and that no write is incomplete. */
 static inline void check_whole(const char *file)
 {
     CU_ASSERT_EQUAL(sql_number(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);

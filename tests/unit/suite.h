@@ -1,5 +1,4 @@
-/* Runs a table of CUnit tests. Prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each test, and the counts at
-   the end. */
+/* Runs a table of CUnit tests. Prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each, and then the counts. */
 #ifndef ATTNC_TESTS_SUITE_H
 #define ATTNC_TESTS_SUITE_H
 
@@ -7,9 +6,8 @@
 #include <CUnit/TestRun.h>
 #include <stdio.h>
 
-/* UNIT_TIMES(n): how often a slow test is repeated. It is n, but 1 in a build with AddressSanitizer; ./dev test also
-   runs the tests in a build without. */
-#ifndef __has_feature /* clang has this macro; gcc defines __SANITIZE_ADDRESS__ instead */
+/* UNIT_TIMES(n): how often a slow test is repeated: n times, or once with AddressSanitizer. */
+#ifndef __has_feature /* clang has this macro; gcc has __SANITIZE_ADDRESS__ */
 #define __has_feature(name) 0
 #endif
 #if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
@@ -23,10 +21,10 @@ struct unit_test {
     void (*run)(void);
 };
 
-static const char *unit_skip_reason; /* why the current test is skipped; NULL: it is not */
+static const char *unit_skip_reason; /* the reason to skip the current test, or NULL */
 static unsigned unit_skipped;
 
-/* Called by a test that cannot run on this machine. The test then counts as skipped. */
+/* A test calls this if it cannot run on this machine. */
 static inline void unit_skip(const char *why)
 {
     unit_skip_reason = why;

@@ -1,5 +1,5 @@
-/* Tests that `attnc check` finds an error in a pass and reports the name of the pass. This file replaces three passes
-   by versions that spoil one program, for example the part of the gradients that computes dq. */
+/* Tests that `attnc check` finds an error in a pass and names the pass. This file replaces three passes by versions
+   with an error. */
 #include "compiler/command/command_line.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Renames the correct passes, so that this file can define others with their names. */
+/* Renames the correct passes. This file defines others with their names. */
 #define pass_differentiate right_differentiate
 #define pass_bound right_bound
 #define pass_allocate right_allocate
@@ -29,7 +29,7 @@ static struct {
     enum program_kind kind;
     const char *pass;
     bool linear;
-    int axis; /* the source (enum size_source) of the axis whose loops skip their first iteration */
+    int axis; /* loops over an axis of this source (enum size_source) skip their first iteration */
 } spoiled;
 static char message[1000];
 
@@ -70,7 +70,7 @@ void pass_allocate(struct compilation *c)
     if (spoils(c, "allocate")) start_late(c, c->loops->body);
 }
 
-/* The pass with an error: it halves the first output. */
+/* Halves the first output, which is an error. */
 void pass_differentiate(struct compilation *c)
 {
     right_differentiate(c);
@@ -109,7 +109,7 @@ static const char
             "shape: {head_dim: 4}\nemit: [forward, backward]\n",
  learned[] = "name: t\nsimilarity: {linear: {features: hedgehog}}\nshape: {head_dim: 4}\nemit: [forward, backward]\n";
 
-/* Checks that spoiling `pass` in the program of that kind gives the error `says`. */
+/* Checks that an error in `pass`, in the program of that kind, is reported as `says`. */
 static void found(const char *text, const char *pass, enum program_kind kind, enum size_source axis, bool of_linear,
                   const char *says)
 {
@@ -130,8 +130,7 @@ static void test_loops(void)
     found(linear, "allocate", PROGRAM_GRADIENTS, SIZE_CHUNKS, true, "after pass 'allocate' of ");
 }
 
-/* Errors in each part of the gradients. A part that only leaves arrays for others (row sums, totals) is reported when
-   the gradients that use these arrays are wrong. */
+/* Errors in each part of the gradients. An error in row sums is found later, when a gradient is wrong. */
 static void test_derivatives(void)
 {
     found(softmax, "differentiate", PROGRAM_ROW_SUMS, SIZE_N_Q, false, "t: differentiate of dk, dv is wrong");
@@ -141,7 +140,7 @@ static void test_derivatives(void)
           "t: gradients do not agree with central differences");
 }
 
-/* The values that forward saves are compared with those that backward would compute itself. */
+/* Saved values are compared with values that backward would compute. */
 static void test_saved(void)
 {
     found(softmax, "allocate", PROGRAM_FORWARD_SAVING, SIZE_N_K, false, "t: allocate is wrong");

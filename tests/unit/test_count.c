@@ -1,5 +1,4 @@
-/* Tests the counts of the cost model: the number of pairs is compared with a count of every pair that the mask allows,
-   FLOPs with formulas. */
+/* Tests the counts of the cost model. Pairs are compared with a count of all pairs, FLOPs with formulas. */
 #include "compiler/cost/cost.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
@@ -44,7 +43,7 @@ static struct counts count(const struct made *m, int64_t heads, int64_t members,
     return counts;
 }
 
-/* The number of pairs that the mask allows, counted by evaluating the mask for each pair. */
+/* Counts the pairs that the mask allows, one by one. */
 static double pairs_by_points(const struct graph *g, int64_t heads, int64_t members, int64_t n_q, int64_t n_k)
 {
     const struct module *m = g->module;
@@ -146,12 +145,12 @@ static void pairs_that_are_too_many(void)
     }
 }
 
-/* Work counts the pairs that loops visit. A mask that has neither ranges nor periods does not reduce them. */
+/* Work counts visited pairs. A mask without ranges and periods does not reduce them. */
 static void work_of_visited(void)
 {
     static const struct {
         const char *mask;
-        double visited; /* the limit for visited pairs, as a fraction of n * n */
+        double visited; /* the maximum of visited pairs, as a fraction of n * n */
     } masks[] = {{"{expr: \"(i * j) % 29 == 0\"}", 1},
                  {"{expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"}", 0.12},
                  {"{window: {left: 20, dilation: 5}}", 0.06}};
@@ -173,7 +172,7 @@ static void work_of_visited(void)
     }
 }
 
-/* The counted FLOPs per token of one head, for n tokens. For a linear form, n should be a multiple of its chunk. */
+/* Counts FLOPs per token of one head, for n tokens. For a linear form, n should be a multiple of its chunk. */
 static double flops_of_token(const char *text, bool linear, int64_t n)
 {
     struct made m;
@@ -193,8 +192,8 @@ static void flops_of_formulas(void)
     CU_ASSERT_EQUAL(
         flops_of_token("similarity: {polynomial: {degree: 4}}\nmask: causal\nshape: {head_dim: 64}\n", false, 4096),
         4 * 64 * causal);
-    /* Features are counted as stored: symmetric products of components occur once. A token computes two halves of a
-       sketch for its query and two for its key. */
+    /* Features count as stored, with symmetric products once. A token has two halves of a sketch for its query, and
+       two for its key. */
     for (int r = 16; r <= 64; r *= 2) {
         struct text text = {0};
         text_add(&text,
@@ -214,8 +213,7 @@ static void flops_of_formulas(void)
         4 * 32 * 33);
 }
 
-/* Polysketch with exact blocks has two kinds of weights, chosen by position. Each counts only for the pairs that use
-   it. */
+/* Polysketch has two kinds of weights, chosen by position. Each counts only for its pairs. */
 static void flops_of_choices(void)
 {
     const char *text = "similarity: {polysketch: {degree: 4, sketch: 16, local: exact}}\nblock: 128\nmask: "

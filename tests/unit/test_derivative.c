@@ -1,5 +1,4 @@
-/* Tests derivatives of scalar expressions: they agree with central differences, and contain no terms that are 0 and no
-   factors that are 1. */
+/* Tests derivatives of scalar expressions: their values, and that no term is 0 and no factor is 1. */
 #include "../../ir/ir.h"
 #include "suite.h"
 
@@ -26,8 +25,7 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
     return expr_make(m, op, a, b, NULL);
 }
 
-/* The operations on one or two reals whose result is real. Multiplication is in the list twice, to be drawn more
-   often. */
+/* The operations on one or two reals. Multiplication is listed twice, to be drawn more often. */
 static enum expr_op of_reals[EXPR_OPS + 1];
 static int reals;
 
@@ -48,8 +46,8 @@ static void find_operations(void)
     of_reals[reals++] = EXPR_MUL;
 }
 
-/* A random expression of the operands, the positions i and j, and constants. Random numbers are drawn in separate
-   statements: C leaves the order of evaluating arguments open, and every compiler has to give the same expression. */
+/* Makes a random expression. Random numbers are drawn in separate statements, because C does not order the
+   evaluation of arguments. */
 static const struct expr *random_expr(struct module *m, int depth, bool integer)
 {
     static const enum expr_op of_integers[] = {EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_MOD, EXPR_DIV},
@@ -81,7 +79,7 @@ static const struct expr *random_expr(struct module *m, int depth, bool integer)
     return op(m, of, a, expr_arity(of) == 2 ? random_expr(m, depth - 1, of == EXPR_POW && below(2)) : NULL);
 }
 
-/* Whether the derivative can be checked at this point: every subexpression is finite, and no square root is of 0. */
+/* Whether the derivative can be checked here: every subexpression is finite, and no root is of 0. */
 static bool all_finite(const struct expr *e, const struct environment *env)
 {
     for (int k = 0; k < expr_arity(e->op); k++)
@@ -91,8 +89,8 @@ static bool all_finite(const struct expr *e, const struct environment *env)
     return isfinite(value) && (e->op != EXPR_SQRT || value > 0);
 }
 
-/* The central difference with respect to at[k]. NaN if it is not reliable: a quarter of the step gives another value,
-   because of a kink or of rounding. */
+/* Returns the central difference with respect to at[k]. NaN: a smaller step gives another value, because of a kink
+   or rounding. */
 static double difference(const struct expr *e, struct environment env, double *at, int k)
 {
     double slope[2], middle = at[k];

@@ -1,6 +1,5 @@
-/* Tests compiler/emit/embedded/kernel.c and entry.c, the C that surrounds the code of every kernel. It is compiled here
-   with a simple kernel, which counts in its output how often it was called for each task. The build selects a variant
-   with PHASES, FAR_QUERIES, BY_LENGTH, IDS (with PARAMS), BF16 or F16. */
+/* Tests kernel.c and entry.c, the C around the code of every kernel. Here it is compiled with a simple kernel that
+   counts the calls of each task. The build selects a variant with PHASES, FAR_QUERIES, BY_LENGTH, IDS, BF16 or F16. */
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -67,11 +66,11 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 
 static unsigned char *workspace_end; /* the end of the current call's workspace */
 
-/* The code of a task: adds 1 to the task's element of `out`. */
+/* The code of a task: adds 1 to its element of `out`. */
 static void rows(const struct call *call, int64_t task, unsigned char *work)
 {
     if (work + OWN > workspace_end) abort();
-    memset(work, 0x5a, OWN); /* this memory belongs to one thread; a sanitizer finds writes by another */
+    memset(work, 0x5a, OWN); /* this memory belongs to one thread, which a sanitizer checks */
     call->out[task] += 1;
 }
 
@@ -107,7 +106,7 @@ extern const struct attn_kernel SPEC_kernel;
 static int32_t ids[2 * (LONG + 1)];
 static const struct SPEC_params params = {ids};
 
-/* Calls the kernel through its description. *out, which the caller frees, has the count of each task. */
+/* Calls the kernel. *out gets the count of each task; the caller frees it. */
 static int called(struct attn_problem problem, float **out, int spare)
 {
     const int64_t rows_of_q = problem.batch * problem.heads * problem.n_q,
@@ -177,7 +176,7 @@ static void errors(void)
     attn_free(workspace);
 }
 
-/* A workspace whose size was computed for many keys is large enough for fewer keys, and for every setting of OpenMP. */
+/* A workspace for many keys is large enough for fewer keys, and for every setting of OpenMP. */
 static void workspace_serves(void)
 {
     struct attn_problem few = {.batch = 1, .heads = 1, .kv_heads = 1, .n_q = 1, .n_k = 10, .threads = 3}, many = few;
@@ -209,7 +208,7 @@ static void ids_in_order(void)
     memset(ids, 0, sizeof ids);
 }
 
-/* Rows 1 and 2 of three integers each, and row 3 without elements in the range. */
+/* Rows 1 and 2 have three integers each; row 3 has none in the range. */
 static void listed(void)
 {
     const int32_t list[] = {5, 5, 5, -1, 2, 9, 4, 3, -1, 8, 8, -2};
@@ -219,7 +218,7 @@ static void listed(void)
 #endif
 
 #if BF16 || F16
-/* Every 16-bit number is preserved, and numbers between two are rounded to the nearer one. */
+/* Every 16-bit number is preserved. Numbers in between round to the nearer one. */
 static void sixteen_bits(void)
 {
     for (uint32_t x = 0; x < 0x10000; x++) {

@@ -1,5 +1,4 @@
-/* Tests the interpreters. Values of graphs are compared with numbers that were computed by hand or by plain C. Values
-   of loops are compared with those of the graph that they implement. */
+/* Tests the interpreters. Graphs are compared with numbers by hand or plain C, loops with their graphs. */
 #include "../../ir/ir.h"
 #include "../../runtime/attnrt.h"
 #include "suite.h"
@@ -70,7 +69,7 @@ static void maps_compute(void)
     arena_free(arena);
 }
 
-/* The branch of a select that is not taken may index outside an array. */
+/* Only one branch of a select is read; the other may index outside an array. */
 static void maps_read_lazily(void)
 {
     struct arena *arena = arena_new();
@@ -101,7 +100,7 @@ static void sums_and_maxima_have_regions(void)
     arena_free(arena);
 }
 
-/* Elements outside the region of a sum are not read: an infinity there does not become NaN by a product with 0. */
+/* Elements outside the region of a sum are not read, so an infinity there does not become NaN. */
 static void regions_shut_out_infinities(void)
 {
     struct arena *arena = arena_new();
@@ -114,7 +113,7 @@ static void regions_shut_out_infinities(void)
     arena_free(arena);
 }
 
-/* One contraction, with the axes of its operands in every order, so that every inner loop of the interpreter runs. */
+/* A contraction with the axes of its operands in every order. */
 static void contractions_agree_in_every_order(void)
 {
     struct arena *arena = arena_new();
@@ -148,8 +147,8 @@ static void contractions_agree_in_every_order(void)
     arena_free(arena);
 }
 
-/* graph_eval_noisy simulates rounding errors. The error of a sum is relative to its terms: if the terms cancel, the
-   error remains. A result of 1e-200 without cancellation has an error of about 1e-200 * 2^-23. */
+/* graph_eval_noisy simulates rounding. The error of a sum is relative to its terms, even if they cancel. Without
+   cancellation, 1e-200 has an error of about 1e-200 * 2^-23. */
 static void noise_is_of_the_terms(void)
 {
     struct arena *arena = arena_new();
@@ -175,7 +174,7 @@ static void noise_is_of_the_terms(void)
 static void subscripts_of_sums_may_be_any(void)
 {
     struct arena *arena = arena_new();
-    /* A convolution: sum over t of q[i - t] * w[t], for the t at which i - t >= 0. */
+    /* A convolution: the sum of q[i - t] * w[t] over all t with i - t >= 0. */
     struct graph *g = graph_of(arena, "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = "
                                       "contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
     double q[4] = {1, 2, 3, 4}, w[3] = {1, 10, 100}, out[4];
@@ -284,8 +283,7 @@ static void tiled_softmax_is_the_graph(void)
     }
 }
 
-/* Infinity and NaN in a row of v do not reach queries that do not see its key, if the product's loop has the region of
-   the mask. */
+/* Infinity and NaN in a row of v do not reach queries that do not see its key. */
 static void products_have_regions(void)
 {
     static const struct {
@@ -441,8 +439,8 @@ static void tiling_bugs_are_found(void)
     arena_free(arena);
 }
 
-/* A tile holds the elements of one range of its axes. Its contents are discarded when the range moves, and at the
-   beginning of a parallel body. */
+/* A tile holds the elements of one range. Its contents are discarded when the range moves and when a parallel body
+   begins. */
 static void tiles_forget(void)
 {
     const char *head = "loops x f32\naxis i n_q\naxis j n_k\narray t tile f32 [i:4]\narray c tile f32 []\narray q "

@@ -1,5 +1,4 @@
-/* Tests the text form and the verifier of graph IR and loop IR: printed text can be parsed again, and errors are
-   reported with their position. */
+/* Tests the text form and the verifier of both IRs. Printed text is parsed again; errors have positions. */
 #include "../../ir/ir.h"
 #include "suite.h"
 
@@ -77,7 +76,7 @@ static const char softmax_loops[] = "loops softmax_causal f32\n" AXES "array q i
                                     "  }\n"
                                     "}\n";
 
-/* Parses the text; *said becomes the printed diagnostics, which the caller frees. */
+/* Parses the text. *said becomes the printed diagnostics, which the caller frees. */
 static struct graph *parse_graph(struct arena *arena, const char *text, char **said)
 {
     struct diagnostics *d = diagnostics_new(arena, "test", text, strlen(text));
@@ -170,7 +169,7 @@ static void comments_and_space_do_not_matter(void)
     arena_free(arena);
 }
 
-/* Text in which two operands are the same reference is parsed to an operation with one operand. */
+/* Two equal references are parsed as one operand. */
 static void equal_references_become_one(void)
 {
     struct arena *arena = arena_new();

@@ -1,5 +1,5 @@
-/* Tests the space of schedules (compiler/tune/space.h): points and their numbers, values and defaults of knobs, and the
-   text of a spec with a schedule. */
+/* Tests the space of schedules: points and their numbers, values and defaults of knobs, and the text of a spec with
+   a schedule. */
 #include "compiler/driver/driver.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/support/support.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Replaces the function of compiler/command/main.c. */
+/* Replaces the function of the compiler. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;
@@ -115,7 +115,7 @@ static void same_as_default(const char *text, int64_t keys)
     CU_ASSERT_EQUAL(a->registers.rows, b->registers.rows);
     CU_ASSERT_EQUAL(a->registers.vectors, b->registers.vectors);
     CU_ASSERT_EQUAL(a->registers.unroll, b->registers.unroll);
-    /* a spec that has a schedule has the same space and defaults as without it */
+    /* a spec with a schedule has the same space and defaults */
     struct tune_space again;
     knob_space(q, false, keys, &again);
     CU_ASSERT_EQUAL(again.knobs, space.knobs);
@@ -161,8 +161,8 @@ static void test_space(void)
     unit_free(p);
 }
 
-/* The number of registers limits the register block: with 32 registers, 6 rows of 4 vectors; with 16, 6 rows of 2. The
-   cost model of a search must know the block that the compiler will use for a given number of rows. */
+/* The number of registers limits the register block. With 32 registers it is 6 rows of 4 vectors, with 16 it is 6
+   rows of 2. The cost model must know the block. */
 static void test_registers(void)
 {
     struct unit *p = unit_for("x86-64-v3", soft, 0, NULL);
@@ -202,8 +202,7 @@ static void test_entry(void)
     CU_ASSERT_EQUAL(e.knobs, space.knobs - 1);
     CU_ASSERT_EQUAL(e.from, 5);
     for (int k = 0; k < e.knobs; k++) CU_ASSERT_STRING_NOT_EQUAL(e.knob[k].name, "crossover");
-    /* Knobs that the entry leaves out have the default that the point has, so setting all knobs of the point gives the
-       same code. */
+    /* A missing knob has its default, so setting it does not change the code. */
     const char *set[2][MAX_KNOBS];
     for (int k = 0; k < e.knobs; k++)
         set[0][k] = arena_printf(p->arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
@@ -227,7 +226,7 @@ static void test_entry(void)
     unit_free(p);
 }
 
-/* The knobs of backward are a separate space. In an entry of `schedule:` they are inside `backward: {...}`. */
+/* The knobs of backward are a separate space. `schedule:` has them inside `backward: {...}`. */
 static void test_backward(void)
 {
     const char *const emit = "emit=[forward, backward]";
@@ -245,7 +244,7 @@ static void test_backward(void)
     CU_ASSERT_EQUAL(tuned_entry(&space, &point, 1, NULL).knobs, 0);
     point.at[find(&space, "backward.sweep")] = 0;
     struct tuned_entry e = tuned_entry(&space, &point, 1, NULL);
-    CU_ASSERT_EQUAL(e.knobs, space.knobs - 2); /* default tile sizes are left out: they differ between the parts */
+    CU_ASSERT_EQUAL(e.knobs, space.knobs - 2); /* default tile sizes are left out, because they vary */
     const struct tuned_entry of_both = {1, NULL, 2, {{"tile_q", 32}, {"backward.rows", 8}}, 0},
                              of_backward = {9, NULL, 1, {{"backward.sweep", 0}}, 0};
     e = (struct tuned_entry){1, NULL, 1, {{"backward.sweep", 0}}, 0};

@@ -20,8 +20,7 @@ static struct attn_problem problem_of(void *statistics)
         .batch = BATCH, .heads = HEADS, .kv_heads = 1, .n_q = ROWS, .n_k = 9, .threads = 1, .statistics = statistics};
 }
 
-/* Merges random f64 results of one kind, and compares each row with the weighted mean. Some rows see no key on one
-   side, or on both. */
+/* Merges random f64 results, and compares each row with the weighted mean. Some rows see no key on one side or both. */
 static void merge_f64(enum attn_statistics kind, double unseen)
 {
     static double left[ALL][WIDTH], right[ALL][WIDTH], before[ALL][WIDTH], l[ALL], r[ALL], was[ALL];
@@ -62,7 +61,7 @@ static void test_kinds(void)
     merge_f64(ATTN_UNDIVIDED, 0);
 }
 
-/* Every 16-bit number stays itself if 0 is added, and sums are rounded as attn_f16 and attn_bf16 round. */
+/* A 16-bit number plus 0 is unchanged. Sums are rounded like attn_f16 and attn_bf16. */
 static void test_half(void)
 {
     enum { MANY = 1 << 16 };
@@ -102,7 +101,7 @@ static void run_in_turn(void (*work)(void *context), void *context, unsigned thr
     for (unsigned k = 0; k < threads; k++) work(context);
 }
 
-/* Strides and threads do not change the result, and what is between rows stays. */
+/* Strides and threads do not change the result. Memory between rows is unchanged. */
 static void test_strides(void)
 {
     enum { GAP = 2, ROW = HEADS * (WIDTH + GAP) };

@@ -1,5 +1,5 @@
-/* Tests parameters in emitted C: compiles a kernel that has normal, orthogonal and learned parameters, fills those that
-   come from a seed, and calls the kernel. */
+/* Tests parameters in emitted C. Compiles a kernel with normal, orthogonal and learned parameters, fills them, and
+   calls it. */
 #include "compiler/analysis/analysis.h"
 #include "compiler/emit/emit.h"
 #include "compiler/host/host.h"
@@ -43,7 +43,7 @@ static struct text source, header;
 
 static const char spec_text[] = "similarity: softmax\nshape: {head_dim: 8}\n";
 
-/* Replaces the function of compiler/command/main.c, for messages of compiler/host/compile.c. */
+/* Replaces the function of the compiler. */
 void complain(const struct options *o, const char *format, ...)
 {
     (void)o;

@@ -1,5 +1,6 @@
-/* Tests the driver of the passes: clean-up passes run when a pass has invalidated their property, and a pipeline is
-   refused if a pass lacks a property that it requires. */
+/* Tests the driver of the passes:
+   - A clean-up pass runs when a pass has invalidated its property.
+   - A pipeline is refused if a pass lacks a required property. */
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/spec/spec.h"
@@ -23,7 +24,7 @@ static int find(const char *name)
     return k;
 }
 
-/* Called after each pass: appends its name and a blank to the text `user`. */
+/* Called after each pass. Appends its name to the text `user`. */
 static bool note(const struct compilation *c, const struct pass *pass, void *user)
 {
     (void)c;
@@ -31,8 +32,7 @@ static bool note(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* Compiles a spec with the rows of this file's pipeline, and appends the names of the passes to `ran`. Returns the
-   error, or NULL. */
+/* Compiles a spec with this file's pipeline. Appends the names of the passes to `ran`. Returns the error or NULL. */
 static const char *run(struct text *ran)
 {
     struct diagnostics *d = diagnostics_new(arena, "pipeline", spec_text, strlen(spec_text));
@@ -94,7 +94,7 @@ static void result_is_checked(void)
     struct text ran = {0};
     const int last = find("register_block");
     memmove(&row[last], &row[last + 1], (size_t)(pass_count - last - 1) * sizeof *row);
-    row[pass_count - 1] = row[pass_count - 2]; /* the last pass is missing; the one before it runs twice */
+    row[pass_count - 1] = row[pass_count - 2]; /* the last pass is missing */
     const char *wrong = run(&ran);
     CU_ASSERT(wrong && strstr(wrong, "internal error: emission requires that the program is blocked"));
     text_free(&ran);

@@ -1,5 +1,5 @@
-/* Tests random parameters: known answers of the generator Philox, the distribution and the exact bits of normal
-   numbers, and random orthogonal matrices. */
+/* Tests random parameters: the generator Philox, the bits and distribution of normal numbers, and random orthogonal
+   matrices. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Known answers for Philox 4x32 with 10 rounds, from the file kat_vectors of the library Random123. */
+/* Known answers for Philox 4x32 with 10 rounds, from Random123. */
 static void test_philox(void)
 {
     static const struct {
@@ -28,7 +28,7 @@ static void test_philox(void)
     }
 }
 
-/* attn_stream is the hash FNV-1a: test vectors of the Internet-Draft draft-eastlake-fnv. */
+/* attn_stream is the hash FNV-1a. Test vectors: draft-eastlake-fnv. */
 static void test_stream(void)
 {
     CU_ASSERT_EQUAL(attn_stream(""), UINT64_C(0xcbf29ce484222325));
@@ -68,8 +68,7 @@ static void test_moments(void)
     free(x);
 }
 
-/* Values are the same, in f64 and f32, whether one call computes all or several calls compute pieces. Another seed or
-   stream gives other values. */
+/* One call or several calls give the same values, in f64 and f32. Another seed or stream gives others. */
 static void test_pieces(void)
 {
     enum { VALUES = 101 };
@@ -93,7 +92,7 @@ static void test_pieces(void)
     attn_normal_f64(5, 9, 0, 0, NULL);
 }
 
-/* Normal numbers agree with the same transform of uniform numbers that uses the functions of the C library. */
+/* Compares normal numbers with the same transform by functions of the C library. */
 static void test_transform(void)
 {
     enum { VALUES = 20000 };
@@ -179,13 +178,12 @@ static void check_orthogonal(int64_t rows, int64_t columns)
             const double *b = out + s * columns;
             worst = fmax(worst, fabs(dot(a, b, columns)) / length / sqrt(dot(b, b, columns)));
         }
-        /* In the factorisation, R has a positive diagonal. So a row of Q has a positive inner product with the row of
-           the normal matrix that it was made from. */
+        /* R has a positive diagonal. So a row of Q has a positive inner product with its row of the normal matrix. */
         attn_normal_f64(seed, stream, (uint64_t)(r * columns), columns, row);
         CU_ASSERT(dot(a, row, columns) > 0);
     }
     CU_ASSERT(worst < 1e-12 && norms < 1e-12);
-    /* A matrix with fewer rows has the same rows as the first ones of a larger matrix. */
+    /* A matrix with fewer rows has the first rows of a larger matrix. */
     if (rows > 1) {
         double *fewer = malloc(elements * sizeof *fewer);
         CU_ASSERT_PTR_NOT_NULL_FATAL(fewer);
@@ -206,7 +204,7 @@ static void test_orthogonal(void)
     for (size_t k = 0; k < sizeof shape / sizeof *shape; k++) check_orthogonal(shape[k][0], shape[k][1]);
 }
 
-/* Rows of the orthogonal matrix are uniform on the sphere: checks the moments of its elements over many seeds. */
+/* Rows of the orthogonal matrix are uniform on the sphere: checks moments over many seeds. */
 static void test_directions(void)
 {
     enum { SEEDS = 4000, SIZE = 4 };

@@ -1,5 +1,5 @@
-/* Tests the analysis of regions (the pairs of query and key that a mask allows). The ranges of keys that it finds are
-   compared with the definition, on random regions. For masks, the number of pairs that loops visit is checked. */
+/* Tests the analysis of regions, the pairs of query and key that a mask allows. Compares ranges of keys with the
+   definition, on random regions. Checks the number of visited pairs of masks. */
 #include "compiler/analysis/analysis.h"
 #include "compiler/cost/cost.h"
 #include "compiler/pass/pass.h"
@@ -36,7 +36,7 @@ static const struct expr *position(struct module *m)
     return expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, I), shift, NULL);
 }
 
-/* The number of a query head: key/value head * size(M) + member, where size(M) query heads share one key/value head. */
+/* The number of a query head. size(M) query heads share one key/value head. */
 static const struct expr *head(struct module *m)
 {
     return expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_INDEX, G), expr_leaf(m, EXPR_SIZE, M), NULL),
@@ -170,12 +170,11 @@ static void test_sound(void)
 
 struct case_of {
     const char *mask;
-    int64_t n_q, n_k, max, tested; /* limits for keys per query, on average: max for visited keys, tested for those in
-                                      tiles that are partly masked, where the mask is tested for each pair */
+    int64_t n_q, n_k, max, tested; /* mean limits per query. max: visited keys. tested: keys in tiles whose pairs are
+                                      tested one by one */
 };
 
-/* A tile of queries visits every key that one of its queries sees. So a window is wider by a tile of queries, and a
-   query that sees all keys makes its whole tile visit them. */
+/* A tile of queries visits every key that one of its queries sees. So a window is wider by a tile. */
 static const struct case_of cases[] = {
     {"none", 4096, 4096, 4096, 4096},
     {"causal", 4096, 4096, 2048 + 64, 160},
@@ -236,7 +235,7 @@ static const struct case_of cases[] = {
     {"all: [{prefix: {length: 10}}, {not: {prefix: {length: 20}}}]", 4096, 4096, 0, 0},
 };
 
-/* Problems with 8 heads, in two groups of 4 that share their keys. */
+/* Problems with 8 heads in two groups, which share their keys. */
 static const struct case_of cases_of_heads[] = {
     {"expr: \"j <= i && (h >= 4 || i - j < 256)\"", 4096, 4096, (2048 + 256) / 2 + 64, 220},
     {"expr: \"j <= i && i - j < 64 * (h + 1)\"", 4096, 4096, 32 * 9 + 64, 240},
@@ -383,7 +382,7 @@ static void test_draw(void)
         attn_free(range);
         attn_free(lists.list);
     }
-    /* the random blocks, as tests/numeric/definitions.py draws them */
+    /* random blocks, as in tests/numeric/definitions.py */
     static const struct {
         struct draw draw;
         int64_t a, among, drawn[3];

@@ -8,13 +8,13 @@
 
 /* ---- statistics ---- */
 
-/* The gain of n samples whose ratios are 1/n, 2/n … n/n, in a mixed order. */
+/* Returns the gain of n samples with the ratios 1/n, 2/n … n/n, in a mixed order. */
 static struct tune_gain gain_of(int n)
 {
     struct tune_sample *sample = calloc((size_t)n, sizeof *sample);
     CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
     int step = n / 2 + 1;
-    for (int a = n, b = step; b;) { /* increases `step` until it has no common divisor with n */
+    for (int a = n, b = step; b;) { /* find a step without a common divisor with n */
         const int rest = a % b;
         a = b, b = rest;
         if (b == 0 && a > 1) a = n, b = ++step;
@@ -51,7 +51,7 @@ static void test_gain(void)
     CU_ASSERT_EQUAL(tune_gain(&four).high, 4);
 }
 
-/* A trial at point k with three samples, whose ratios are ratio - spread, ratio and ratio + spread. */
+/* Makes a trial at point k with three samples: ratio - spread, ratio, ratio + spread. */
 static struct tune_trial trial_of(int k, enum tune_status status, double ratio, double spread)
 {
     static struct tune_sample sample[20][3];
@@ -72,7 +72,7 @@ static void test_best(void)
         trial_of(5, TUNE_MEASURED, 0.65, 0.01), /* a later trial of the point, below, crashed */
         trial_of(6, TUNE_MEASURED, 0.8, 0.1),   trial_of(7, TUNE_MEASURED, 0.9, 0.05),
         trial_of(3, TUNE_MEASURED, 0.85, 0.01), trial_of(5, TUNE_CRASHED, 0.5, 0.01),
-        trial_of(6, TUNE_RUNNING, 2, 0.1), /* has not ended, so it replaces no earlier trial */
+        trial_of(6, TUNE_RUNNING, 2, 0.1), /* it has not ended, so it replaces no earlier trial */
     };
     struct tune_run run = {.trials = 10, .trial = trial, .experiment = experiment_of(1)};
     CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[5]);
@@ -88,7 +88,7 @@ static void test_best(void)
 
 /* ---- output ---- */
 
-/* Calls `tell` and returns the text that it writes to standard output; the caller frees it. */
+/* Calls `tell` and returns its text, which the caller frees. */
 static char *told(enum status (*tell)(const struct tune_run *, int), const struct tune_run *runs, int count)
 {
     const char *file = path("told");

@@ -82,8 +82,7 @@ static void test_read_versions(void)
     attn_array_free(&array);
 }
 
-/* Files in Fortran order, in which the first dimension varies fastest, are read to memory where the last one does, with
-   and without conversion of the type. */
+/* Files in Fortran order, in which the first dimension varies fastest. */
 static void test_read_fortran_order(void)
 {
     float data[24];
@@ -132,7 +131,7 @@ static void test_read_conversions(void)
     attn_array_free(&array);
 }
 
-/* Reading f64 as a 16-bit type rounds to nearest even, and only once (not first to f32). */
+/* Reading f64 as a 16-bit type rounds to nearest even, and only once. */
 static void test_read_narrowing(void)
 {
     const double from[] = {1,
@@ -351,7 +350,7 @@ static void test_write_errors(void)
     snprintf(bad, sizeof bad, "%s/absent/array.npy", folder);
     CU_ASSERT_EQUAL(attn_npy_write(bad, &a, message, sizeof message), ATTN_EIO);
     CU_ASSERT_STRING_EQUAL(message, strerror(ENOENT));
-    /* A folder has the name of the file. So the temporary file cannot be renamed to it, and has to be removed. */
+    /* A folder has this name, so the temporary file cannot be renamed and must be removed. */
     snprintf(bad, sizeof bad, "%s/taken", folder);
     CU_ASSERT_EQUAL(mkdir(bad, 0700), 0);
     CU_ASSERT_EQUAL(attn_npy_write(bad, &a, message, sizeof message), ATTN_EIO);
@@ -392,7 +391,7 @@ static void test_problem_strides(void)
     p.q = (struct attn_strides){.head = 64, .row = 63};
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
     p.n_q = 1;
-    CU_ASSERT_EQUAL(check(p), 0); /* with a single row, the row stride is not used, so it is not checked */
+    CU_ASSERT_EQUAL(check(p), 0); /* with one row, the row stride is not used */
     p.q.row = INT64_MAX;          /* not even against overflow */
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT(filled.q.row == 64 && filled.q.head == 64 && filled.q.batch == 0);
@@ -477,7 +476,7 @@ static void test_memory_and_time(void)
     CU_ASSERT(before > 0 && attn_seconds() >= before);
 }
 
-/* attn_x86_64_level agrees with the compiler's builtin __builtin_cpu_supports. */
+/* attn_x86_64_level agrees with __builtin_cpu_supports. */
 static void test_processor(void)
 {
     const int level = attn_x86_64_level();

@@ -1,5 +1,5 @@
-/* Tests the strategies of `attnc tune`: which points they ask for, and how close they get to the known optimum of
-   artificial landscapes (search_landscape.h). */
+/* Tests the strategies of `attnc tune`: their points, and how close they get to the optimum of artificial
+   landscapes. */
 #include "compiler/schedule/schedule.h"
 #include "search_landscape.h"
 #include "suite.h"
@@ -34,8 +34,7 @@ struct asked {
     int samples[MAX_ASKED];
 };
 
-/* Runs a search to its end and records in *a the points that it asked for. Results come from the landscape; if
-   `broken`, every point crashes. */
+/* Runs a search to its end. Records its points in *a. `broken`: every point crashes. */
 static void ask_all(const struct landscape *l, const char *name, const struct search_request *request, bool broken,
                     struct asked *a)
 {
@@ -75,8 +74,7 @@ static bool same(const struct asked *a, const struct asked *b)
            memcmp(a->samples, b->samples, count * sizeof *a->samples) == 0;
 }
 
-/* Checks that every point is in the space and is not the default point. `again`: a point may be asked for again, but
-   only with more samples. */
+/* Checks that every point is in the space and not the default. `again`: a point may be repeated with more samples. */
 static void expect_proper(const struct tune_space *space, const struct asked *a, bool again)
 {
     const struct tune_point by_default = point_default(space);
@@ -133,8 +131,7 @@ static void test_order(void)
         }
 }
 
-/* The strategy `random`: a search with fewer trials asks for the first points of a longer search; a search without a
-   limit asks for all points. */
+/* The strategy `random`: a short search begins like a longer one. Without a limit it asks for all points. */
 static void test_random(void)
 {
     static struct asked a, b;
@@ -147,7 +144,7 @@ static void test_random(void)
     ask_all(l, "random", &request, false, &b);
     CU_ASSERT_EQUAL(b.count, 100);
     CU_ASSERT_EQUAL(memcmp(a.number, b.number, 100 * sizeof *a.number), 0);
-    /* Every quarter of the space has about the same number of points in the first half of the order. */
+    /* Every quarter of the space has about equally many points in the first half of the order. */
     int quarter[4] = {0};
     for (int k = 0; k < a.count / 2; k++) quarter[4 * a.number[k] / space_points(&l->space)]++;
     for (int k = 0; k < 4; k++) CU_ASSERT(quarter[k] > a.count / 8 - 40 && quarter[k] < a.count / 8 + 40);
@@ -172,7 +169,7 @@ static void test_limits(void)
     }
 }
 
-/* Spaces with few points: fewer than the trials, and down to one. */
+/* Spaces with fewer points than trials, down to one. */
 static void test_small_spaces(void)
 {
     static const struct landscape small[] = {
@@ -210,8 +207,7 @@ static double same_expected(const struct tune_space *s, const struct tune_point 
     return 1;
 }
 
-/* Cost models that do not help: predictions that are NaN, infinite or negative; equal predictions for all points, which
-   have to give the same search as no cost model. */
+/* Cost models that do not help: NaN, infinite, negative, or equal for all points. */
 static void test_odd_models(void)
 {
     static struct asked a, b;
@@ -231,7 +227,7 @@ static void test_odd_models(void)
     }
 }
 
-/* If every point fails, a search continues up to its maximum of trials and does not try a point again. */
+/* If every point fails, a search continues to its maximum of trials, without repetition. */
 static void test_all_fail(void)
 {
     static struct asked a;
@@ -244,7 +240,7 @@ static void test_all_fail(void)
     }
 }
 
-/* A space with too many points to list, and a search with more trials than the strategy `model` keeps. */
+/* A space with too many points to list. The search has more trials than `model` keeps. */
 static void test_large_space(void)
 {
     static struct asked a, b;
@@ -290,7 +286,7 @@ static void test_names(void)
 
 enum { SEEDS = UNIT_TIMES(6) };
 
-/* The number of searches that choose a point more than 3% slower than the optimum. */
+/* Returns the number of searches whose point is more than 3% slower than the optimum. */
 static int misses(const struct landscape *l, const char *name, bool noise)
 {
     struct landscape quiet = *l;
@@ -327,8 +323,7 @@ static double wide(const struct tune_space *s, const struct tune_point *p)
     return sum;
 }
 
-/* Searches also get close to the optimum in a space with too many points to list. There they begin with a random sample
-   of the points. */
+/* Searches also get close to the optimum in a space with too many points to list. */
 static void test_near_in_large_space(void)
 {
     struct landscape large = {"large", {.knobs = 5}, wide, same_expected, 0.01};
@@ -341,7 +336,7 @@ static void test_near_in_large_space(void)
     const uint64_t seeds = UNIT_TIMES(3);
     static const struct {
         const char *name;
-        double off; /* relative distance from the optimum: the maximum; for random choice, the minimum */
+        double off; /* relative distance from the optimum: the maximum, for random choice the minimum */
     } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
     for (int s = 0; s < 3; s++) {
         double sum = 0, max = 0;
@@ -354,7 +349,7 @@ static void test_near_in_large_space(void)
     }
 }
 
-/* The model tries fewer crashing points than random choice, although they are close to the best points. */
+/* The model tries fewer crashing points than random choice. */
 static void test_avoids_crashes(void)
 {
     static struct asked a;

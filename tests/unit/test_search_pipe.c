@@ -1,5 +1,4 @@
-/* Tests strategies of the form pipe:COMMAND (tune/search/pipe.c): commands that follow the protocol, commands that
-   violate it, and searches that end before the command. */
+/* Tests strategies of the form pipe:COMMAND: correct commands, commands that violate the protocol, and early ends. */
 #include "compiler/support/support.h"
 #include "compiler/tune/result.h"
 #include "compiler/tune/search/search.h"
@@ -34,8 +33,7 @@ static const struct tune_space space = {
     {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}},
      {.name = "tile_k", .values = 4, .default_at = 2, .value = {64, 128, 288, 512}}}};
 
-/* The requests of a command until its search ended; `points` has one line per request. Every request is answered with
-   the ratio 1 + (the number of the point) / 10. */
+/* The requests of a command; `points` has one line per request. The answer is the ratio 1 + number / 10. */
 struct outcome {
     int asked;
     bool failed;
@@ -81,7 +79,7 @@ static void expect_points(const char *command, int64_t trials, const char *point
 
 /* ---- commands that obey the protocol ---- */
 
-/* A Python program that checks each line that it reads. If one is wrong, its last requests differ. */
+/* A Python program that checks each line it reads. If one is wrong, its last requests differ. */
 static const char conversation[] =
     "python3 -c '\n"
     "import json, sys\n"
@@ -113,8 +111,7 @@ static void test_conversation(void)
     text_free(&out.points);
 }
 
-/* Commands that print a list of points and never read results, with standard input open or closed; and a command that
-   ends without asking for a point. */
+/* Commands that never read results, and a command that asks for no point. */
 static void test_lists(void)
 {
     expect_points("printf '{\"point\": {\"tile_q\": 16}}\\n {\"samples\":2,\"point\":{}} \\r\\n{\"done\":true}\\n'", 2,
@@ -124,7 +121,7 @@ static void test_lists(void)
                   0, "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\ntile_q=16 tile_k=288 7\n");
     expect_points("echo '{\"done\": true}'", 5, "");
     expect_points("echo '{\"done\": true}'; echo nonsense; exit 3", 5, ""); /* output after "done" is ignored */
-    /* Writes more than both pipes can hold before it reads a result. */
+    /* Writes more than both pipes can hold, and reads afterwards. */
     struct outcome out = drive("i=0; while [ $i -lt 4000 ]; do echo '{\"point\": {\"tile_q\": 64}, \"samples\": 20}'; "
                                "i=$((i + 1)); done; echo '{\"done\": true}'; cat > /dev/null",
                                4000, 1);
@@ -202,7 +199,7 @@ static bool stop_now(void *user)
     return ++*asked > 3;
 }
 
-/* The search ends while it waits for a command that never answers and ignores signals and the end of its input. */
+/* The search ends while the command does not answer and ignores signals. */
 static void test_stop(void)
 {
     int asked = 0;
@@ -221,8 +218,7 @@ static void test_stop(void)
     CU_ASSERT_EQUAL(complaints, 0);
 }
 
-/* If the search is closed while the command waits for a result, the command reads the end of its input and has time to
-   finish. */
+/* If the search is closed early, the command reads the end of its input and has time to finish. */
 static void test_early_close(void)
 {
     char file[] = "/tmp/attnc-search-XXXXXX";
@@ -246,8 +242,7 @@ static void test_early_close(void)
     text_free(&command);
 }
 
-/* A search changes neither the caller's signal handlers nor its signal mask. A signal that was pending before stays
-   pending. */
+/* A search does not change the caller's signal handlers and signal mask. A pending signal stays pending. */
 static void test_signals(void)
 {
     sigset_t block, before, pending;
@@ -264,7 +259,7 @@ static void test_signals(void)
     CU_ASSERT_EQUAL(sigtimedwait(&block, NULL, &now), SIGPIPE);
     sigprocmask(SIG_SETMASK, &before, NULL);
 
-    /* If the caller ignores SIGCHLD, the system discards the exit status of the command. */
+    /* If the caller ignores SIGCHLD, the exit status is lost. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
     sigaction(SIGCHLD, &ignore, &old);
     struct outcome out = drive("exit 3", 4, 1);

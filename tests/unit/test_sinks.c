@@ -1,5 +1,5 @@
-/* Tests the analysis that finds which keys a decoding state must store: the first `first` keys and the last `back`
-   keys. A check tries queries to show that they see no other key. */
+/* Tests which keys a decoding state must store: the first `first` keys and the last `back` keys. Queries are tried
+   to show that they see no other key. */
 #include "compiler/analysis/analysis.h"
 #include "compiler/pass/pass.h"
 #include "compiler/spec/spec.h"
@@ -28,12 +28,12 @@ static const struct {
     {"{all: [causal, {any: [{window: {left: 30}}, {global: {count: 3}}]}]}", 3, 30},
     {"{all: [causal, {any: [{window: {left: 9, dilation: 3}}, {global: {tokens: [0, 4, 20]}}]}]}", 21, 27},
     {"{all: [causal, {any: [{block_window: {block: 16, left: 1}}, {global: {count: 16}}]}]}", 16, 31},
-    /* the query 199 sees all keys before it, so a state stores these 200 keys */
+    /* query 199 sees all earlier keys, so a state stores 200 keys */
     {"{all: [causal, {any: [{window: {left: 5}}, {global: {tokens: [3, 199]}}]}]}", 200, 5},
     {"{expr: \"j <= i && (i - j < 40 || i < 100)\"}", 0, 99},
     {"{expr: \"j <= i && (i - j < 40 || j / 8 == 1)\"}", 16, 39},
     {"{expr: \"j <= i && (i - j < 40 || (j < 3 && i < 5000))\"}", 3, 39},
-    /* a few queries at large positions see more keys than the others */
+    /* a few queries at large positions see more keys */
     {"{expr: \"j <= i && (i - j < 40 || i == 5000)\"}", 0, 5000},
     {"{expr: \"j <= i && (i - j < 40 || i == 900000000)\"}", ALL, 0},
     {"{expr: \"j <= i && (i - j < 40 || i % 100000 == 0)\"}", ALL, 0},
@@ -44,8 +44,7 @@ static const struct {
     {"{any: [{window: {left: 30}}, {random: {block: 16, count: 2, causal: true}}]}", ALL, 0},
 };
 
-/* Whether a query, other than early ones, sees a key that is neither among the first `first` keys nor among the last
-   `back` keys before it. */
+/* Whether a query sees a key that is not stored. Early queries do not count. */
 static bool sees_others(const struct graph *g, int64_t first, int64_t back)
 {
     const struct expr *where = NULL;

@@ -7,8 +7,7 @@ static void spreads(void)
     const double steady[] = {2, 2, 2, 2}, one_late[] = {2, 2, 2, 9, 2, 2, 2, 2, 2}, half_late[] = {3, 2, 2, 3, 3},
                  two[] = {1, 2};
     CU_ASSERT_DOUBLE_EQUAL(repeats_spread(steady, 4), 0, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(repeats_spread(one_late, 9), 0, 1e-12); /* a disturbance of one call in nine does not
-                                                                      matter */
+    CU_ASSERT_DOUBLE_EQUAL(repeats_spread(one_late, 9), 0, 1e-12); /* one slow call in nine does not matter */
     CU_ASSERT_DOUBLE_EQUAL(repeats_spread(half_late, 5), 0.5, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(repeats_spread(two, 2), 0.75, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(repeats_spread(two, 1), 0, 1e-12);

@@ -1,5 +1,4 @@
-/* Tests the database of results (compiler/tune/store/): rows, versions of the schema, files of other programs,
-   merging. */
+/* Tests the database of results: rows, versions of the schema, files of other programs, merging. */
 #include "compiler/schedule/schedule.h"
 #include "compiler/tune/report.h"
 #include "tests/unit/store_cases.h"
@@ -171,7 +170,7 @@ static void test_resume(void)
         CU_ASSERT(own > last);
         CU_ASSERT_EQUAL(run_in(s, &changed[k], "random", 1, true), own);
     }
-    struct tune_experiment renamed = e; /* experiments are equal even if the names of their specs differ */
+    struct tune_experiment renamed = e; /* the name of the spec does not matter */
     renamed.spec_name = "other";
     renamed.space.knob[0].says = "in other words";
     CU_ASSERT_EQUAL(run_in(s, &renamed, "random", 1, true), last);
@@ -197,7 +196,7 @@ static enum tune_status status_of(struct store *s, int64_t trial)
     return status;
 }
 
-/* Starts the trial in a process that ends at once, killed by a signal if `killed`. */
+/* Starts the trial in a process that ends at once. `killed`: by a signal. */
 static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
 {
     const pid_t child = fork();
@@ -211,8 +210,7 @@ static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
         _exit(0);
     }
     siginfo_t info;
-    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT),
-                    0); /* the process has ended, and no other process has its id */
+    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0); /* no process has this id any more */
 }
 
 static void test_interrupted(void)
@@ -324,7 +322,7 @@ static void put_bytes(const char *file, const char *bytes, size_t length)
     CU_ASSERT_FATAL(f && fwrite(bytes, 1, length, f) == length && fclose(f) == 0);
 }
 
-/* Checks that the file can be opened neither for reading nor for writing, and that it stays unchanged. */
+/* Checks that the file cannot be opened, and that it stays unchanged. */
 static void refused(const char *file, enum status wanted, const char *why)
 {
     size_t before, after;
@@ -375,8 +373,7 @@ static void test_foreign(void)
     CU_ASSERT_PTR_NULL(store_open(path("none/none.db"), false, &options, &status));
     CU_ASSERT(status == STATUS_MACHINE && said_only("none.db: cannot be created: No such file"));
 
-    put_bytes(path("empty.db"), "", 0); /* a process that died before its first write leaves an empty file, or one
-                                           with preallocated space */
+    put_bytes(path("empty.db"), "", 0); /* a process that died early leaves an empty or preallocated file */
     struct store *s = store_open(path("empty.db"), true, &options, &status);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     struct arena *arena = arena_new();
@@ -391,7 +388,7 @@ static void test_foreign(void)
     check_whole(path("empty.db"));
 }
 
-/* File names to which SQLite gives a special meaning are ordinary names here. */
+/* Names that are special for SQLite are ordinary here. */
 static void test_names(void)
 {
     char before[300];
@@ -420,7 +417,7 @@ static void test_names(void)
     CU_ASSERT_EQUAL(chdir(before), 0);
 }
 
-/* A reader leaves the file unchanged, makes no other file, and cannot write. */
+/* A reader changes and makes no file. */
 static void test_reading(void)
 {
     const char *file = path("read.db");
@@ -485,7 +482,7 @@ static void test_versions(void)
     CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE schedule = 'tile_q=64 tile_k=96'"), 1);
     check_whole(file);
 
-    make_old(path("stuck.db")); /* a migration that fails leaves the file as it was */
+    make_old(path("stuck.db")); /* a failed migration leaves the file unchanged */
     CU_ASSERT(sql_do(path("stuck.db"), "CREATE VIEW results AS SELECT 1"));
     CU_ASSERT_PTR_NULL(store_open(path("stuck.db"), false, &options, &status));
     CU_ASSERT(status == STATUS_MACHINE && said_only("stuck.db: view results already exists"));
@@ -556,7 +553,7 @@ static void test_merge(void)
     CU_ASSERT_EQUAL(rows_of(b), 3004018);
     CU_ASSERT_EQUAL(sql_number(b, "SELECT count(*) FROM experiments"), 2);
     const struct tune_result late = result_of(5, 5), later = result_of(5, 7);
-    /* the trial was still running when the file was copied; the next merge takes its result */
+    /* the trial was running when the file was copied; a merge takes its result later */
     CU_ASSERT(store_finish(s, running, &late));
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004023);
@@ -565,7 +562,7 @@ static void test_merge(void)
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004023);
     CU_ASSERT(store_finish(s, running, &later));
-    CU_ASSERT(store_merge(s, b)); /* the earlier result in b does not replace the later one in a */
+    CU_ASSERT(store_merge(s, b)); /* the earlier result in b does not replace the later one */
     CU_ASSERT(found(s, run_a, 5, 7));
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004025);

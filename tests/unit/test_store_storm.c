@@ -1,5 +1,5 @@
-/* Tests the database of results under failures: processes killed at random moments, several writers, locks that are not
-   released, full disks, folders without write permission. */
+/* Tests the database of results under failures: killed processes, several writers, locks, full disks, read-only
+   folders. */
 #include "compiler/tune/store/connection.h"
 #include "tests/unit/store_cases.h"
 
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 static unsigned noise = 1;
-/* A pseudo-random number below `max`. The sequence is the same in every run of the test. */
+/* Returns a pseudo-random number below `max`, the same in every run. */
 static unsigned draw(unsigned max)
 {
     noise = noise * 1664525u + 1013904223u;
@@ -29,8 +29,8 @@ struct report {
     int number, samples;
 };
 
-/* A child process: stores trials until it is killed, and reports each result for which store_finish returned true. Some
-   trials are finished twice, the second time with more samples. */
+/* A child process: stores trials until it is killed, and reports each stored result. Some trials get more samples
+   later. */
 static _Noreturn void write_trials(const char *file, int first, int out)
 {
     enum status status;
@@ -42,7 +42,7 @@ static _Noreturn void write_trials(const char *file, int first, int out)
         _exit(1);
     }
     for (int k = first;; k++) {
-        usleep(500); /* the time of a measurement; without a pause, one writer would keep the others from the lock */
+        usleep(500); /* a pause, so that other writers get the lock */
         const struct tune_point p = point_at(k);
         if (!store_begin(s, run, &p, &e.space, &trial)) _exit(2);
         for (int samples = k % 3 ? MAX_SAMPLES : 2; samples <= MAX_SAMPLES; samples += MAX_SAMPLES - 2) {
@@ -76,7 +76,7 @@ static struct writer writer_start(const char *file, int first)
     return w;
 }
 
-/* Reads the reports that the writer has sent so far; returns their number. */
+/* Reads the reports of the writer and returns their number. */
 static int listen(const struct writer *w)
 {
     int got = 0;
@@ -119,7 +119,7 @@ static void test_storm(void)
 {
     enum { KILLS = 50 };
     const char *file = path("storm.db");
-    struct writer other = writer_start(file, 1000000); /* must not be disturbed when other writers are killed */
+    struct writer other = writer_start(file, 1000000); /* must keep running when others are killed */
     struct pollfd first = {.fd = other.from, .events = POLLIN};
     CU_ASSERT_EQUAL_FATAL(poll(&first, 1, 30000), 1);
     for (int k = 0; k < KILLS; k++) {
@@ -145,7 +145,7 @@ static void test_storm(void)
                                 *t = bsearch(&key, runs->trial, (size_t)runs->trials, sizeof key, by_id);
         if (!t || t->result.samples < reports[k].samples || t->result.work != reports[k].number + 1.0) lost++;
     }
-    for (int k = 0; k < runs->trials; k++) { /* results whose writer was killed before the report are complete too */
+    for (int k = 0; k < runs->trials; k++) { /* unreported results are complete, too */
         const struct tune_trial *t = &runs->trial[k];
         if (!tune_ended(&t->result)) {
             running++;
@@ -213,7 +213,7 @@ static void test_born_together(void)
     }
 }
 
-/* Runs the function in a child process, because its effects cannot be undone; returns the exit status. */
+/* Runs the function in a child process, because its effects cannot be undone. Returns the exit status. */
 static int apart(int (*work)(void))
 {
     fflush(NULL);
@@ -263,7 +263,7 @@ static void test_lock(void)
     store_close(s);
     sqlite3_close(db);
 
-    file = path("making.db"); /* another program is creating the database and keeps its lock */
+    file = path("making.db"); /* another program is creating the database */
     CU_ASSERT_EQUAL_FATAL(sqlite3_open(file, &db), SQLITE_OK);
     CU_ASSERT_EQUAL(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     enum status status = STATUS_DONE;
@@ -276,8 +276,8 @@ static void test_lock(void)
 
 /* ---- no space ---- */
 
-/* Stores trials until there is no space left, calls `make_room`, and continues with the same store. Returns 0 or the
-   number of the check that failed. */
+/* Stores trials until the disk is full, calls `make_room`, and continues. Returns 0 or the number of the failed
+   check. */
 static int fill_up(const char *file, void (*make_room)(void))
 {
     enum status status;
@@ -328,7 +328,7 @@ static int within_limit(void)
     return fill_up(path("limited.db"), lift_limit);
 }
 
-/* A limit on file sizes that is too small for creating the tables. */
+/* The limit on file sizes is too small for the tables. */
 static int within_no_room(void)
 {
     struct rlimit limit;
@@ -354,7 +354,7 @@ static void drop_ballast(void)
     unlink(ballast);
 }
 
-/* A full file system of 400 kB, which the test mounts if this user may. */
+/* A full file system of 400 kB, which the test mounts if it may. */
 static int on_a_full_disk(void)
 {
     const char *disk = path("disk");
@@ -386,8 +386,7 @@ static void test_full_disk(void)
 
 /* ---- no write permission ---- */
 
-/* If root runs the test: drops the capability to write where permissions forbid it. The capability to enter every
-   folder is kept, because the repository may be under /root. */
+/* Drops root's capability to write where permissions forbid it. Keeps the one to enter every folder. */
 static bool obey_modes(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -422,7 +421,7 @@ static int without_rights(void)
         return 6;
     struct stat info;
     if (stat(path("closed/left.db-wal"), &info) != 0 || info.st_size == 0)
-        return *said ? 8 : 0; /* this file system has no write-ahead log, so none was left */
+        return *said ? 8 : 0; /* this file system has no write-ahead log */
     if (store_open(path("closed/left.db"), true, &options, &status) || status != STATUS_MACHINE ||
         !said_only("left a log next to it"))
         return 7;

@@ -1,5 +1,4 @@
-/* Tests the emulation of matrix units in plain C (runtime/attnrt_tiles.h) against the definition of their instructions;
-   the loop that measures their peak; and the roofline, which counts products on matrix units separately. */
+/* Tests matrix units: their emulation in plain C, the loop that measures their peak, and their part of the roofline. */
 #include "compiler/cost/cost.h"
 #include "runtime/attnrt_tiles.h"
 #include "suite.h"
@@ -8,7 +7,7 @@
 
 #include <math.h>
 
-/* Functions of the runtime. They are declared here, because some names of attnrt.h are macros in this file. */
+/* Functions of the runtime, declared here because some names of attnrt.h are macros in this file. */
 uint16_t attn_bf16(double value);
 double attn_bf16_value(uint16_t bits);
 
@@ -26,7 +25,7 @@ static uint32_t next(uint32_t *state)
     return *state = *state * 1664525 + 1013904223;
 }
 
-/* The emulated conversion to bf16 rounds like that of the runtime, except that subnormal numbers become 0. */
+/* The emulated conversion to bf16 rounds like the runtime's, but subnormal numbers become 0. */
 static void rounds(void)
 {
     static const uint32_t at[] = {0x3f808000, 0x3f818000, 0x3f807fff, 0x3f808001, 0x7f7fffff, 0x7f800000, 0xff800000,
@@ -64,7 +63,7 @@ static void permutes(void)
     CU_ASSERT_EQUAL(numbers[33], 133);
 }
 
-/* The instructions for 2^x = p * 2^n, where n is the integer nearest to x and p = 2^(x - n). */
+/* The instructions for 2^x = p * 2^n, with n = round(x) and p = 2^(x - n). */
 static void exponentials(void)
 {
     static const float at[16] = {0.5f,    -0.5f, 1.5f,  2.25f,    -126.0f,   -126.01f,
@@ -141,7 +140,7 @@ static void roofline(void)
     CU_ASSERT_DOUBLE_EQUAL(roofline_seconds(&work, &vectors, NULL), 4, 1e-12);
 }
 
-/* The rates of the table of targets are FLOPs per cycle: two for each multiply-add. */
+/* Rates of the table are FLOPs per cycle, two for each multiply-add. */
 static void table(void)
 {
     const struct target *const best = target_find("x86-64-v4"), *const other = target_find("x86-64-v3");

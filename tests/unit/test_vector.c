@@ -1,6 +1,5 @@
-/* Compares the functions of compiler/emit/embedded/vector.c, random.c and product.c, which every kernel contains, with
-   those of the C library. The build defines the type and the width of vectors: LANES, F64, F16 and features of the
-   processor. */
+/* Compares vector.c, random.c and product.c, which every kernel contains, with the C library. The build defines the
+   type and width of vectors. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -199,7 +198,7 @@ INLINE int64_t truncated(double x)
 
 static uint64_t state = 1;
 
-/* A pseudo-random number between -1 and 1. The sequence is the same on every machine. */
+/* Returns a pseudo-random number between -1 and 1, the same on every machine. */
 static double drawn(void)
 {
     state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -214,8 +213,7 @@ static double ulp(double x)
 
 typedef vec_T vector_function(vec_T);
 
-/* The largest distance from the C library's value in units of the last place, for numbers of absolute value up to
-   `size`. */
+/* Returns the largest error in ulps, for numbers up to `size`. */
 static double worst(vector_function *ours, double (*theirs)(double), double size, bool positive)
 {
     double most = 0;
@@ -389,8 +387,7 @@ static void widening(void)
     }
 }
 
-/* Conversion from f32 to 16 bits. For every 16-bit number x it converts the f32 numbers next to x, the point halfway to
-   the next 16-bit number with its neighbours, and random bits. */
+/* Conversion from f32 to 16 bits: numbers near every 16-bit number, halfway points, random bits. */
 static void narrowing(void)
 {
     const uint32_t half = F16 ? 0x1000 : 0x8000, beside[] = {0, 1, half - 1, half, half + 1, UINT32_MAX};
@@ -443,8 +440,8 @@ static void sums(void)
     CU_ASSERT(fabs((double)sum[LANES - 1] - 100000 * (double)(REAL)0.1) <= 2 * ulp(1e4));
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x]: for every remainder of the number of rows modulo the rows of the register
-   block, for long sums, with and without prefetching. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x], for every remainder of rows, for long sums, with and without
+   prefetching. */
 static void products(void)
 {
     enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 1000, WIDTH = VECTORS * LANES };
@@ -479,8 +476,8 @@ static void products(void)
             }
 }
 
-/* A product that computes fewer lanes than the register block has the same bits in these lanes as the whole product. */
-/* solve_T for systems of every length up to a few register blocks, against the recurrence. */
+/* Fewer lanes than the register block have the same bits as the whole product. */
+/* Tests solve_T against the recurrence, for every length up to a few register blocks. */
 static void solutions(void)
 {
     enum { MOST = 13, WIDE_LANES = 6 * LANES };
@@ -551,7 +548,7 @@ static void narrow_products(void)
             }
 }
 
-/* Inner products of rows, with any number of columns; and sums of rows, with prefetching. */
+/* Inner products and sums of rows, with any number of columns. */
 static void along(void)
 {
     enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 7, WIDTH = 2 * LANES };
@@ -619,7 +616,7 @@ static void along(void)
     CU_ASSERT(lane_max_T(x) == largest);
 }
 
-/* Infinity and NaN are detected in every position, and change only the lanes whose query sees them. */
+/* Infinity and NaN are found in every position, and change only lanes that see them. */
 static void unseen(void)
 {
     enum { TERMS = 5, WIDTH = VECTORS * LANES };
@@ -666,8 +663,7 @@ static bool runs_here(void)
     return true;
 }
 
-/* The numbers of embedded/random.c are those of attn_philox, in every order in which code reads them: for four y, for
-   four x, from any y, and with counters whose lower and upper halves are all in use. */
+/* Compares random numbers with attn_philox in every order of reading: four y, four x, and any y. */
 static void random_numbers(void)
 {
     static const uint64_t seeds[] = {0, 1, UINT64_C(0xfedcba9876543210)};
