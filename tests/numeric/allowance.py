@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""The tolerance of `attnc check`: rows and gradients whose terms cancel, and results that underflow, pass; an error
-that is small but larger than rounding is found in the same specs.
-"""
+"""The tolerance of `attnc check`. Rounding passes, even if terms cancel or results underflow. An error that is
+little larger than rounding is found."""
 import os
 import sys
 
@@ -14,7 +13,7 @@ from suite import Suite, check, execute
 
 BASE = {'mask': 'causal', 'emit': ['forward', 'backward']}
 SPECS = {
-    # weights of both signs, whose sum nearly vanishes
+    # weights of both signs, with a sum near 0
     'cubes': BASE | {'similarity': {'custom': {'weight': 's * s * s'}}, 'normalize': 'sum', 'algorithm': 'quadratic',
                      'shape': {'head_dim': 64}},
     'signed': BASE | {'similarity': {'custom': {'weight': 'tanh(s)'}}, 'normalize': {'sum_plus': 0.01},
@@ -23,11 +22,11 @@ SPECS = {
     'tiny_plus': BASE | {'similarity': {'polynomial': {'degree': 64, 'beta': 30}}, 'shape': {'head_dim': 8}},
     'tiny': BASE | {'similarity': {'custom': {'weight': 'exp(-s * s - 160)'}}, 'normalize': 'none',
                     'shape': {'head_dim': 4}},
-    # a vector of one element always has the same direction, so its gradient is 0
+    # a vector of one element always has the same direction
     'one_element': BASE | {'prepare': ['l2norm'], 'similarity': 'softmax', 'shape': {'head_dim': 1}},
     'one_element_power': BASE | {'prepare': ['l2norm'], 'similarity': {'polynomial': {'degree': 2}},
                                  'normalize': 'sum', 'shape': {'head_dim': 1, 'value_dim': 4}}}
-# Errors in the emitted C: 3e-5 of the scale of logits, and 1e-4 of a term of a row's sum.
+# Errors in the emitted C: 3e-5 of the scale of logits, or 1e-4 of a term.
 FAULTS = {'one_element': 's/1\\.442695[0-9]*/1.442735/g',
           'softmax': 's/0.7213475[0-9]*/0.721365/g',
           'signed': 's/ 0\\.01f/ 0.010001f/g'}

@@ -1,5 +1,4 @@
-"""The expected output of a kernel: inputs in files, definitions.py in wider arithmetic than the kernel's, and the
-tolerance of each row."""
+"""The expected output of a kernel, from definitions.py in wider arithmetic, and the tolerance of each row."""
 import functools
 import importlib.util
 import os
@@ -24,15 +23,14 @@ def over(out, expected, allowed, dtype):
 
 
 def exact_definitions(seed=None):
-    """definitions.py with exact frequencies of rope and wider sines. NumPy's power, sin and cos are off by one unit
-    in the last place for some arguments, depending on the processor. With a seed, every logit is moved by half a
-    unit."""
+    """definitions.py with exact angles of rope and wider sines, because NumPy's functions depend on the processor.
+    With a seed, every logit is moved by half an ulp."""
     found = importlib.util.spec_from_file_location('exact', definitions.__file__)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
 
     def angle_of(text, names, i, t):
-        """The angle in float64, as kernels compute it, with functions that are rounded once."""
+        """The angle in float64, with functions that are rounded once."""
         functions = module.FUNCTIONS
         def rounded_once(function):
             return lambda *x: x[0] if x[0].dtype.kind == 'i' and function is np.floor else function(
@@ -90,7 +88,7 @@ def attend(module, spec, arrays, number):
 
 
 class Answer:
-    """The output of definitions.py for some inputs, and the kernel's tolerance."""
+    """The output of definitions.py for some inputs, and the tolerance of a kernel."""
 
     def __init__(self, spec, arrays):
         self.spec, self.arrays, self.wide = spec, arrays, spec['dtype'] == 'f64'
@@ -105,7 +103,6 @@ class Answer:
 
     @functools.cached_property
     def scale(self):
-        """The scale of each row: the largest sum of absolute values, weighted with the row's weights."""
         own, values = definitions.values_apart(self.spec, self.arrays['k'], self.arrays['v'])
         sizes = self.arrays | {'v': np.abs(values)}
         scale = np.abs(attend(definitions, own, sizes, np.float64)).max(-1, keepdims=True)
@@ -114,7 +111,7 @@ class Answer:
 
     @functools.cached_property
     def least(self):
-        """The part of allowed_error that depends only on the scale, and not on perturbed inputs."""
+        """The tolerance without perturbed inputs, a lower bound."""
         return self.scale * (2e-6 * 2.0 ** -29 if self.wide else 2e-6)
 
     def allowed_error(self, seed):
@@ -126,7 +123,7 @@ class Answer:
 
     @functools.cached_property
     def logits(self):
-        """f64: the change of a row by half a unit in the last place of its logits, if there are logits."""
+        """f64: the change of a row by half an ulp of its logits."""
         if definitions.tagged(self.spec['similarity'])[0] != 'softmax':
             return 0
         moved = [attend(module, self.spec, self.arrays, np.longdouble) for module in NUDGED]
@@ -138,26 +135,27 @@ class Answer:
 
     @functools.cached_property
     def allowed(self):
-        """The mean of allowed_error over its seeds. One seed takes the maximum of four draws, which is much too
-        small by chance for a few of a thousand rows."""
+        """The mean of allowed_error over several seeds. One seed is the maximum of four draws, which is sometimes
+        too small."""
         return np.mean([self.one] + [self.allowed_error(seed) for seed in range(1, SEEDS)], 0)
 
     @functools.cached_property
     def own(self):
-        """The definitions in the kernel's arithmetic, with rounding at every step."""
+        """The definitions with the kernel's rounding at every step."""
         return np.asarray(attend(EXACT, self.spec, self.arrays,
                                  functools.partial(Plain, dtype=np.float64 if self.wide else np.float32)))
 
     @functools.cached_property
     def wider(self):
-        """The factor by which the tolerance is widened: twice the error of the definitions in the kernel's own
-        arithmetic relative to the tolerance, at least 1."""
+        """The factor that widens the tolerance: twice the error of `own` relative to the tolerance, at least 1."""
         return max(1.0, 2 * float(over(self.own, self.expected, self.allowed, 'f64').max(initial=0)))
 
     def judge(self, out, times=1, more=0.0):
-        """'' if every row is within `times` the tolerance plus `more`, else the worst row; the largest error
-        relative to the tolerance before it was widened; the factor. Tolerances take many times as long to compute as
-        the answer, so rows are first compared with their minimum."""
+        """Returns
+        - '' if every row is within `times` * tolerance + `more`, otherwise the worst row;
+        - the largest error relative to the tolerance;
+        - the factor that widened the tolerance.
+        Rows are first compared with a quick lower bound of the tolerance."""
         for allowed in 'least', 'one', 'allowed':
             part = over(out, self.expected, times * getattr(self, allowed) + more, self.spec['dtype'])
             if (part <= 1).all():

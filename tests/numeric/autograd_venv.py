@@ -1,4 +1,4 @@
-"""A virtual environment with autograd, which gradient_definitions.py needs; it is created if it does not exist."""
+"""A virtual environment with autograd, for gradient_definitions.py."""
 import fcntl
 import glob
 import os
@@ -11,7 +11,7 @@ VENV = os.path.join(ROOT, 'build-autograd')
 
 
 def install():
-    """Creates the environment if needed, while other suites wait. Returns the reason of a failure, or ''."""
+    """Creates the environment if needed. Other suites wait. Returns the reason of a failure, or ''."""
     root = os.open(ROOT, os.O_RDONLY)
     try:
         fcntl.flock(root, fcntl.LOCK_EX)
@@ -34,7 +34,7 @@ def installed():
 
 
 def autograd():
-    """'' if autograd can be imported from its virtual environment, else the reason."""
+    """Returns '' if autograd can be imported, otherwise the reason."""
     why = install()
     if why: return why
     sys.path.append(os.path.dirname(installed()[0]))

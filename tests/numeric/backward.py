@@ -1,12 +1,8 @@
 #!/usr/bin/python3
-"""The gradients that compiled kernels compute, against gradient_definitions.py: with respect to q, k, v and learned
-parameters.
+"""Compares the gradients of kernels with gradient_definitions.py: with respect to q, k, v and learned parameters.
 
-`attnc run` with a dout.npy makes them, over lengths that are no multiple of any tile, grouped heads, more and fewer
-queries than keys, and rows that see nothing. A kernel called directly gives the same bits for any number of threads,
-for every subset of gradients that is asked for, and whether or not forward saved anything. Needs autograd, as
-tests/numeric/gradients.py says.
-"""
+Lengths are no multiples of tiles, and some rows see nothing. The bits do not depend on the number of threads, the
+requested gradients and saved values. Needs autograd, like gradients.py."""
 import ctypes
 import itertools
 import os
@@ -237,7 +233,7 @@ SINKS = {   # sink, similarity, form
     'linear': ('1 - i * 0.01', SIMILARITY['elu_plus_one'], {'algorithm': 'linear'}),
     'linear_statistics': ('h', SIMILARITY['polynomial_2'],
                           {'algorithm': 'linear', 'emit': ['forward', 'backward', 'statistics']})}
-# the form, or both and the length from which the linear one is used; prepare, similarity, mask
+# the form or the crossover; prepare, similarity, mask
 AFFINE = [{'layernorm': {'affine': True}}, 'rope']
 SUBSETS = {
     'quadratic-bias': ({}, ['l2norm'], {'softmax': {'bias': 'dense'}}, MASKS['document']),
@@ -252,7 +248,7 @@ SUBSETS = {
        for name, n, prepare, similarity in (('hedgehog', 20, AFFINE, LEARNED['hedgehog'][1]),
                                             ('hedgehog', 100, AFFINE, LEARNED['hedgehog'][1]),
                                             ('short', 20, None, SIMILARITY['elu_plus_one']))}}
-# keys that are values: the form; prepare, similarity, mask
+# values are keys: the form; prepare, similarity, mask
 VALUES = {
     'softmax': ({}, None, 'softmax', 'causal'),
     'affine': ({}, AFFINE, 'softmax', {'window': {'left': 40}}),
@@ -264,7 +260,7 @@ WANTED = ('dq', 'dk', 'dv')
 
 
 def wanted_of(spec):
-    """The gradients with respect to inputs: without dv if the values are the keys."""
+    """The gradients of inputs. If values are keys, dv is not there."""
     return WANTED[:2] if spec['shape'].get('values') == 'keys' else WANTED
 
 
@@ -274,7 +270,7 @@ OPTIONS = {'emit': ['forward', 'backward'], 'algorithm': 'quadratic'}
 
 
 def inputs(folder, spec, shape, seed):
-    """Writes the arrays of a case; returns them for gradient_definitions.py, rounded to the kernel's dtype."""
+    """Writes the arrays of a case, and returns them rounded to the kernel's dtype."""
     batch, heads, kv_heads, n_q, n_k = shape
     definitions.make_inputs(spec, folder, heads, kv_heads, n_q, n_k, batch, seed)
     value_dim = spec['shape'].get('value_dim', spec['shape']['head_dim'])
@@ -295,7 +291,7 @@ def gradients_of(spec, P):
 
 
 def judge(spec, P, made):
-    """Compares gradients with gradient_definitions.py; returns the largest error relative to its tolerance."""
+    """Compares gradients with gradient_definitions.py. Returns the largest error relative to its tolerance."""
     import gradient_definitions
     P = dict(P)
     q, k, v, dout = (P.pop(n) for n in ('q', 'k', 'v', 'dout'))
@@ -306,10 +302,10 @@ def judge(spec, P, made):
     for name, got in made.items():
         x, may = wanted[name], allowed[name]
         if spec['dtype'] == 'f64': may = may * 2.0 ** -29 + 1e-13 * np.abs(x).max()
-        if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most   # all terms cancel, as with a single key
+        if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most   # all terms cancel, as with one key
         if 'decay' in spec and name[1:] in P and re.search(r'\b%s\b' % name[1:], str(spec['decay']['log'])):
             may = may + EPSILON[spec['dtype']] * most * k.shape[2]   # sums over positions, whose terms cancel
-        if spec['dtype'] in HALVES:   # out is rounded, and weights and their gradients are rounded for products
+        if spec['dtype'] in HALVES:   # kernels round out, weights and their gradients
             may = may + {'bf16': 2.0 ** -5, 'f16': 2.0 ** -8}[spec['dtype']] * most
         check(got.shape == x.shape, '%s has the shape %s, not %s' % (name, got.shape, x.shape))
         with np.errstate(all='ignore'): part = np.where(got == x, 0, np.abs(got - x) / may)
@@ -322,7 +318,7 @@ def judge(spec, P, made):
 
 
 def learned(spec, P):
-    """The parameters that have a gradient: not those from a seed, nor integers."""
+    """The parameters with a gradient. Integers and parameters from a seed have none."""
     text = str(spec['similarity'])
     return [n for n, x in sorted(P.items()) if n not in ('q', 'k', 'v', 'dout') and x.dtype.kind == 'f'
             and not (n == 'features.w' and 'favor_' in text) and not (n.startswith('sketch') and 'learned' not in text)]
@@ -345,7 +341,7 @@ def case(folder, suite, spec, shapes, seed, target):
     for at, shape in enumerate(shapes):
         d = '%s/%d' % (folder, at)
         P = inputs(d + '/in', spec, shape, seed + at)
-        # most cases are compiled with -O1, in a fifth of the time
+        # most cases are compiled with -O0, in a fifth of the time
         slower_too = spec['dtype'] == 'bf16' and at % 2  # with products of bf16, if there are any
         flags = ('-O0' if seed // 10 % 16 else '-O2') + (' ' + SLOWER_TOO if slower_too else '')
         line = ['env', 'ATTNC_CFLAGS=' + flags, suite.attnc, 'run', path, '--in', d + '/in', '--out', d + '/out',
@@ -366,8 +362,8 @@ def case(folder, suite, spec, shapes, seed, target):
 
 
 def caller(folder, suite, spec, shape, seed, target='generic', plant=lambda P: None):
-    """Makes a function that calls the kernel's forward and backward, q, k, v and dout of a sample, in which `plant`
-    changes arrays, and the names of all gradients."""
+    """Returns a function that calls forward and backward, a sample changed by `plant`, and the names of all
+    gradients."""
     path, spec = write_spec(folder, spec)
     library = compiled(suite, path, folder, target, '-O1' if seed % 2 else '-O0', compiler('clang')).library
     name = spec['name']
@@ -435,8 +431,7 @@ def same(a, b):
 
 
 def bits(folder, suite, spec, shape, seed):
-    """The bits are equal for any number of threads, for each subset of gradients, with and without saved values, and
-    for rows that are not adjacent."""
+    """The bits do not depend on threads, requested gradients, saved values and strides."""
     call, _, everything = caller(folder, suite, spec, shape, seed)
     first = call(1, everything, True, False)
     for threads, saves, apart in (2, 1, 0), (3, 1, 1), (7, 1, 0), (1, 0, 0), (3, 0, 1):
@@ -453,8 +448,7 @@ def bits(folder, suite, spec, shape, seed):
 
 
 def subsets(folder, suite, spec, shape, seed, target):
-    """All subsets of dq, dk and dv, with all, none and each of the gradients with respect to learned parameters,
-    have the same bits, on one thread and on three in turn, with saved values and without."""
+    """All subsets of gradients have the same bits, for several threads, with and without saved values."""
     lacks = missing_flags(target)
     if lacks: raise Skip('this processor lacks ' + lacks)
     call, _, everything = caller(folder, suite, spec, shape, seed, target)
@@ -470,8 +464,7 @@ def subsets(folder, suite, spec, shape, seed, target):
 
 
 def unseen(folder, suite, spec, shape, seed):
-    """Infinity and NaN in a query or a key reach no gradient of rows that do not see it, nor change their bits. The
-    mask is causal."""
+    """Infinity and NaN in a query or key do not reach rows that do not see it. The mask is causal."""
     call, sample, _ = caller(folder, suite, spec, shape, seed)
     queries, keys = np.s_[..., :-1, :], np.s_[..., shape[4] - shape[3] + 1:, :]
     for bad in np.nan, np.inf:
@@ -491,8 +484,7 @@ def unseen(folder, suite, spec, shape, seed):
 
 
 def minus_infinity(folder, suite, spec, shape, seed):
-    """A bias of -inf hides a key as the mask does: gradients equal those under `causal`, also for rows that see
-    nothing."""
+    """A bias of -inf hides a key like the mask, also in rows that see nothing."""
     n_q, n_k = shape[3:]
     ahead = np.arange(n_k) > np.arange(n_q)[:, None] + n_k - n_q
     check(ahead.all(-1).any(), 'every row sees something')
@@ -521,7 +513,6 @@ def driver(suite, key, line, name):
 
 
 def memory(folder, suite, spec):
-    """The kernel accesses only bytes of its arrays."""
     path, spec = write_spec(folder, spec)
     name = spec['name']
     done_well([suite.attnc, path, '-o', folder, '--target', 'native'], folder)
@@ -534,7 +525,7 @@ def memory(folder, suite, spec):
 
 
 def checked(folder, suite, spec, spoil):
-    """`attnc check` finds wrong gradients; `spoil`: a compiler that makes them wrong."""
+    """`attnc check` finds wrong gradients. `spoil`: a compiler that makes them wrong."""
     path, spec = write_spec(folder, spec)
     environment = dict(suite.environment)
     if spoil:
@@ -602,7 +593,7 @@ def main():
                        'shape': {'head_dim': 5 if name == 'square-causal' else 12, 'value_dim': 20}}
         if 'decay' in name: spec |= {'normalize': 'none'}
         if 'decay_of_heads' in name: spec |= {'prepare': ['rope', {'layernorm': {}}]}
-        # the weight of one key may nearly vanish, and its features then have larger errors than its inputs explain
+        # the weight of a single key may nearly vanish, which makes errors of features large
         shapes = SHAPES if name.startswith(('elu', 'favor')) else [s for s in SHAPES if s[4] > 1]
         suite.case('linear/' + name, case, suite, spec, shapes, 10 * n + 3, OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
     for n, (name, (form, prepare, similarity, mask)) in enumerate(VALUES.items()):
@@ -631,7 +622,7 @@ def main():
         suite.case('bits/linear-' + name, bits, suite, spec, (2, 4, 2, 135, 150), n)
     own_states = base | {'name': 'own_states', 'similarity': LINEAR['decay_of_heads-causal'][0], 'mask': 'causal',
                          'normalize': 'none', 'algorithm': 'linear', 'shape': {'head_dim': 6}}
-    # if a head shares its keys with no other, its gradient is written directly to the output
+    # if a head shares its keys with no other, its gradient is written directly
     suite.case('bits/own_states_alone', bits, suite, own_states | {'name': 'own_states_alone'}, (2, 3, 3, 70, 90), 1)
     suite.case('bits/own_states', bits, suite, own_states, (1, 4, 2, 70, 90), 1)
     suite.case('memory/own_states', memory, suite, own_states)

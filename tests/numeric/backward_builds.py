@@ -1,9 +1,7 @@
 #!/usr/bin/python3
-"""The C of gradients as users build it: standalone, with and without OpenMP, called from C++, under ThreadSanitizer.
+"""The C of gradients in users' builds: standalone, without OpenMP, from C++, under ThreadSanitizer.
 
-Every build compiles in silence with all warnings. Its gradients are compared with gradient_definitions.py, which needs
-autograd, as tests/numeric/gradients.py says.
-"""
+Every build must have no warnings. Gradients are compared with gradient_definitions.py, which needs autograd."""
 import os
 import shutil
 import sys
@@ -41,7 +39,7 @@ def emitted(folder, suite, name, *options):
 
 
 def right(folder, suite, spec, program):
-    """Compares the program's output with gradient_definitions.py, on one thread and on three."""
+    """Compares the program's gradients, on one thread and on three."""
     P = backward.inputs(folder + '/in', spec, SHAPE, 4)
     with open(folder + '/given', 'wb') as f:
         f.write(b''.join(P[name].astype('f4').tobytes() for name in ('q', 'k', 'v', 'dout')))
@@ -59,7 +57,6 @@ def right(folder, suite, spec, program):
 
 
 def standalone(folder, suite, name, cc, flags):
-    """One file of C, and a program that includes its header, need nothing else."""
     if suite.without: raise Skip(suite.without)
     spec, about = emitted(folder, suite, name, '--standalone', '--target', 'generic')
     source = os.path.join(folder, name + '.c')
@@ -69,7 +66,7 @@ def standalone(folder, suite, name, cc, flags):
 
 
 def cplusplus(folder, suite, name):
-    """C++ that includes NAME.h links with the kernel and with the runtime."""
+    """C++ that includes NAME.h links with the kernel and the runtime."""
     if suite.without: raise Skip(suite.without)
     spec, about = emitted(folder, suite, name, '--target', 'generic')
     quiet([compiler('gcc'), '-O1', *WARNINGS, '-fopenmp', *about[-4:], '-c', name + '.c', *runtime_sources()], folder)
@@ -81,7 +78,7 @@ def cplusplus(folder, suite, name):
 
 
 def threads(folder, suite, name):
-    """Gradients have no data races. With OpenMP the tool needs Archer, which knows the order that barriers imply."""
+    """Gradients have no data races. With OpenMP the sanitizer needs Archer, which knows barriers."""
     where = execute([compiler('clang'), '-print-file-name=libarcher.so']).stdout.strip()
     if not os.path.exists(where):
         raise Skip('there is no libarcher.so for ' + compiler('clang'))
@@ -96,7 +93,7 @@ def threads(folder, suite, name):
         done = execute([*before, './driver'], cwd=folder, env=environment, timeout=600, signals=True)
         if 'unexpected memory mapping' not in done.stderr:
             break
-        before = ['setarch', '-R']   # the thread sanitizer may not support this kernel's randomisation of addresses
+        before = ['setarch', '-R']   # the sanitizer may not support this kernel's random addresses
     check(done.returncode == 0 and not done.stderr.strip(),
           'exit status %d\n%s%s' % (done.returncode, done.stdout[-500:], done.stderr[:3000]))
 

@@ -1,5 +1,5 @@
-/* Calls a kernel's backward under a sanitizer. Arrays have exactly the needed size, and lengths are near multiples of
-   its tile sizes. backward.py builds this file with -DKERNEL=NAME_kernel, the emitted C and the runtime. */
+/* Calls a kernel's backward under a sanitizer. Arrays have exactly the needed size. Lengths are near multiples of
+   tiles. backward.py builds this file with -DKERNEL=NAME_kernel. */
 #include "attnrt.h"
 #include "team.h"
 
@@ -10,7 +10,7 @@
 extern const struct attn_kernel KERNEL;
 enum { Q, K, V, OUT, DOUT, DQ, DK, DV, ARRAYS, MAX_PARAMS = 64 };
 
-/* The parameters, and for the learned ones the arrays of their gradients. */
+/* The parameters, and the gradients of learned ones. */
 struct arrays {
     void *params, *storage;
     void *given[MAX_PARAMS], *gradient[MAX_PARAMS + 1];

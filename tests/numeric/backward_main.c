@@ -1,6 +1,5 @@
-/* A program as a user would write it for training, valid C and C++: calls forward, which saves values, and then
-   backward, by the functions that NAME.h declares.
-   - Arguments: the sizes; a file with the raw elements of q, k, v and dout; a file to which dq, dk and dv are written.
+/* A training program of a user, valid C and C++: calls forward, then backward.
+   - Arguments: the sizes; a file with q, k, v and dout; a file to write dq, dk and dv to.
    - backward_builds.py builds it with -DHEADER="NAME.h" -DNAME=NAME -DD=head_dim -DE=value_dim. */
 #include HEADER
 

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""Specs with max_length: every length up to it is compared with definitions.py, in both forms; longer ones are refused;
-the workspace is smaller than without max_length.
+"""Specs with max_length. Every length up to it is compared with definitions.py, in both forms. Longer ones are refused.
+The workspace is smaller than without max_length.
 
-Gradients equal those of the same spec without it, and so does the output of extend.
-"""
+Gradients and extend give the same results as without max_length."""
 import ctypes
 import os
 import sys
@@ -67,15 +66,14 @@ class Bounded:
         self.spec = definitions.load(path)
 
     def error(self, n_q, n_k, function='forward'):
-        """The result of the kernel with max_length for such lengths, which it checks before the arrays."""
+        """The result of the kernel with max_length for these lengths."""
         problem = Problem(1, 2, 1, n_q, n_k, threads=1)
         call = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * (12 if function == 'backward' else 7))(
             getattr(self.bound.about, function))
         return call(ctypes.byref(problem), *[None] * (11 if function == 'backward' else 6))
 
     def smaller(self, function):
-        """The workspace in bytes with max_length and without it. Not for tiles in a chunk, which are not smaller,
-        nor for projected keys, whose number is another."""
+        """The workspaces with and without max_length. Tiles in a chunk and projected keys do not make it smaller."""
         problem = ctypes.byref(Problem(1, 2, 1, self.most, self.most, threads=1))
         few, many = (ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(getattr(kernel.about, function))(problem)
                      for kernel in self.kernel)
@@ -146,7 +144,7 @@ def decodes(folder, suite, name):
 
 
 def commands(folder, suite):
-    """Without --lengths, commands use lengths that the spec allows; other lengths are an error."""
+    """Without --lengths, commands use lengths that the spec allows."""
     path = os.path.join(folder, 'brief.yaml')
     with open(path, 'w') as f:
         f.write('similarity: {polynomial: {degree: 2}}\nmask: causal\nshape: {head_dim: 16, max_length: 24}\n'

@@ -1,12 +1,11 @@
-"""The cases of the linear forms: every two choices of weight, mask, block, dtype, normalize, sizes and prepare occur
-together in some kernel, and every kernel runs over the edges of its blocks, with grouped heads and with n_q other
-than n_k."""
+"""The cases of linear forms. Every two choices of weight, mask, block, dtype, normalize, sizes and prepare are
+together in some kernel. Every kernel runs over the edges of its blocks, with grouped heads and n_q != n_k."""
 import itertools
 
 from cover import cover
 
 COEFFICIENTS = [1.0, 0.25, 0.125, 0.03125, 0.0625]
-# A name is one choice; if it lists several similarities, the kernels that use it take them in turn.
+# A name is one choice. If it lists several similarities, kernels take them in turn.
 WEIGHTS = {
     'polynomial': [{'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 4.0}},
                    {'polynomial': {'degree': 4, 'alpha': 2, 'beta': 2.5}},
@@ -58,10 +57,10 @@ def weights():
                      seed=3):
         weight = row['weight']
         if weight.startswith('polynomial'):
-            # s + alpha stays away from 0, because the features of high powers cancel if a weight nearly vanishes
+            # s + alpha stays away from 0, because features cancel if a weight nearly vanishes
             row['prepare'] = 'short'
         if weight == 'square_param' and row['place'] == 'none' and row['block'] == '16':
-            # random coefficients: all weights of a short row may nearly vanish, and their features cancel
+            # random coefficients: all weights of a short row may nearly vanish
             row['block'] = '100'
         turn[weight] = turn.get(weight, -1) + 1
         similarity = WEIGHTS[weight][turn[weight] % len(WEIGHTS[weight])]
@@ -69,8 +68,7 @@ def weights():
             row, similarity, MOST_HEAD_DIM.get(weight, 64))
 
 
-# Learned networks are slow to compile and in definitions.py, so there are only a few. They differ from the others only
-# in their maps of q and k.
+# Learned networks are slow, so there are only a few.
 LEARNED = [{'degree': d, 'r': r, 'map': 'learned', 'place': place, 'block': b,
             'dtype': dtype, 'normalize': 'plus_half', 'sizes': '8x24', 'prepare': 'layernorm'}
            for d, r, place, b, dtype in (('4', '32', 'causal', 'auto', 'f32'), ('4', '24', 'local', '16', 'f64'),
@@ -92,7 +90,7 @@ def sketches():
             row, {'polysketch': options}, 64)
 
 
-# Weights that decrease with the distance: (weight, True if it may be negative, so that no row is divided by its sum).
+# Weights that decrease with the distance: (weight, whether it may be negative).
 DECAYS = {
     'fixed': ('s * pow(0.97, i - j)', True),
     'exponential': ('exp(-0.03 * (i - j)) * s', True),
@@ -118,19 +116,19 @@ def decays():
             row['normalize'] = 'unnormalized'
         row |= {'place': 'causal', 'prepare': 'nothing'}
         name = 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes'))
-        if name not in names:   # rows of a signed weight may differ only in how they were to be normalised
+        if name not in names:   # rows of a signed weight may differ only in their normalization
             names.add(name)
             yield name, spec_of(row, {'custom': {'weight': weight}}, 8)
 
 
-# Masks under which the last key of a query is the end of a prefix, or the later of that and its own.
+# Masks whose last key is the end of a prefix, or the query's own key if later.
 PREFIXES = {'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}},
             'prefix': {'mask': {'prefix': {'length': 37}}},
             'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}},
             'long': {'mask': {'prefix': {'length': 1000}}},
             'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}},
             'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
-# Windows of blocks, under which the state is that of the last few chunks.
+# Windows of blocks: the state is of the last few chunks.
 BLOCKS = {'back': {'block_window': {'left': 2}}, 'ahead': {'block_window': {'left': 1, 'right': 1}},
           'causal_blocks': {'all': ['causal', {'block_window': {'left': 3}}]},
           'far_ahead': {'block_window': {'left': 4, 'right': 2}},
@@ -179,10 +177,9 @@ def blocks():
 
 
 def shapes(spec, turn):
-    """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks; `turn` varies which heads and
-    threads are combined with which lengths."""
+    """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks. `turn` varies the combinations."""
     b = spec.get('block', 64)
-    # in short rows all weights may nearly vanish, and their features cancel
+    # in short rows all weights may nearly vanish
     few = (b // 2, b // 2) if 'poly' in str(spec['similarity']) else (2, 2)
     lengths = [few, (b - 1, b - 1), (b, b), (b + 1, b + 1), (3 * b + 7, 3 * b + 7),
                (b + 3, 2 * b + 5), (2 * b + 5, b + 3)]
@@ -190,7 +187,7 @@ def shapes(spec, turn):
     for at, length in enumerate(lengths):
         group, batch = groups[(turn + at) % len(groups)], 1 + (turn + at) % 2
         if max(length) > 200:
-            group, batch = groups[(turn + at) % 3], 1    # definitions.py takes the square of the time
+            group, batch = groups[(turn + at) % 3], 1    # definitions.py takes quadratic time
         yield length, group, batch, threads[(turn + 3 * at) % len(threads)]
 
 
@@ -206,8 +203,7 @@ def cases():
                                       ((300, 97), (2, 1), 1, 3)]
 
 
-# Errors that accumulate from chunk to chunk show in the rows of a long sequence, which definitions.py can compute one
-# by one.
+# Errors that accumulate from chunk to chunk show at the end of a long sequence.
 LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * pow(1 - pow(2, -20), i - j)',
         'rate': '(1 + s) * (1 + s) * exp(-0.0007 * (i - j))'}
 
@@ -215,7 +211,7 @@ LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * p
 def long_cases():
     """(name, spec, n)"""
     for turn, (name, weight) in enumerate(LONG.items()):
-        # sums of both signs accumulate errors in f64, which has no compensation
+        # f64 has no compensation, so sums of both signs accumulate errors
         for dtype in ['f32', 'f64'] if turn else ['f32']:
             yield 'long-%s-%s' % (name, dtype), {'name': 'long%d%s' % (turn, dtype),
                                                  'similarity': {'custom': {'weight': weight}}, 'mask': 'causal',

@@ -1,5 +1,5 @@
-"""Pairwise cover: few rows in which every two choices of different factors occur together at least once. Greedy,
-with a fixed seed."""
+"""Pairwise cover: few rows in which every two choices of different factors are together at least once. Greedy, with
+a fixed seed."""
 import itertools
 import random
 
@@ -13,13 +13,12 @@ def all_pairs(factors):
 
 
 def allowed(row, rules):
-    """True if the choices obey the rules, which are pairs of factors' names and a function that says which choices
-    may occur together."""
+    """Whether the choices obey the rules. A rule has names of factors and a function that accepts choices."""
     return all(rule(*(row[n] for n in names)) for names, rule in rules if all(n in row for n in names))
 
 
 def completed(row, factors, rules):
-    """A row with these choices that obeys all rules, or None."""
+    """A row with these choices that obeys the rules, or None."""
     if not allowed(row, rules): return None
     rest = [n for n in factors if n not in row]
     if not rest: return row
@@ -28,12 +27,12 @@ def completed(row, factors, rules):
 
 
 def impossible(factors, rules):
-    """Pairs that occur in no row that obeys the rules."""
+    """Pairs that no allowed row has."""
     return {(a, x, b, y) for a, x, b, y in all_pairs(factors) if not completed({a: x, b: y}, factors, rules)}
 
 
 def cover(factors, seed=1, tries=40, rules=()):
-    """Rows (dicts) over `factors` (name -> list of choices) that contain every pair that the rules allow."""
+    """Rows over `factors` (name -> list of choices) with every pair that the rules allow."""
     rng = random.Random(seed)
     missing, rows = all_pairs(factors) - (impossible(factors, rules) if rules else set()), []
     while missing:
@@ -63,8 +62,7 @@ def cover(factors, seed=1, tries=40, rules=()):
 
 
 def extend(rows, factors, each, seed=2, tries=60):
-    """For every row a list of at least `each` extensions by more `factors`, so that every pair of a choice of a row
-    and a new choice, and of two new choices, occurs."""
+    """For every row, at least `each` extensions by more `factors`, so that every pair with a new choice occurs."""
     rng = random.Random(seed)
     old = {name: sorted({row[name] for row in rows}) for name in rows[0]}
     missing = all_pairs(factors) | {pair for pair in all_pairs({**old, **factors})

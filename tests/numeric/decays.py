@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""Decays at their limits, compared with sums in float64: resets, whose logarithm is -infinity or nearly so, and long
-sequences, whose prefix sums are large."""
+"""Decays at their limits, compared with float64 sums: resets, with logarithms of -infinity, and long sequences."""
 import os
 import sys
 
@@ -21,7 +20,7 @@ HEAD = 8
 
 
 def results(folder, suite, spec, arrays):
-    """Runs a spec on arrays; returns the arrays that it writes."""
+    """Runs a spec on arrays, and returns the arrays that it writes."""
     os.makedirs(folder + '/in')
     path = folder + '/k.yaml'
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
@@ -47,7 +46,7 @@ def draw(seed, n, elements):
 
 
 def resets(folder, suite, form, elements):
-    """A reset hides the keys before it, and everything after it has the same bits, however large the logarithm is."""
+    """A reset hides the keys before it. Later bits do not depend on the size of the logarithm."""
     arrays, n, all_results = draw(1, 150, elements), 150, []
     for number, log in enumerate((-2e4, -1e30, -np.inf)):
         arrays['gate'][:, :, 10::37] = log
@@ -65,7 +64,6 @@ def resets(folder, suite, form, elements):
 
 
 def long(folder, suite, elements):
-    """The state after many positions, step by step."""
     n = 300000
     arrays = {name: x.astype(np.float32).astype(float) for name, x in draw(2, n, elements).items() if name != 'dout'}
     made = results(folder, suite, spec_of('linear', elements, ['forward']), arrays)['out.npy']

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""Sequences that grow: the output of `extend` in random pieces is compared with definitions.py for the whole sequence,
-and with other pieces; a state is compared with a list of tokens; damaged states are refused.
+"""Sequences that grow. The output of `extend` in random pieces is compared with definitions.py, and with other pieces.
+States are compared with lists of tokens. Damaged states are refused.
 
-All specs in specs/ whose queries see no later keys, and one of each other kind with a causal mask.
-"""
+All specs in specs/ whose queries see no later keys, and other kinds with a causal mask."""
 import os
 import re
 import sys
@@ -26,7 +25,7 @@ from suite import ROOT, Skip, Suite, check, compiler, execute
 SPECS = os.path.join(ROOT, 'specs')
 CAPACITY, SINGLE = 170, 10
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Werror']
-ONE_TILE = 96   # keys: chunks up to this size are one tile
+ONE_TILE = 96   # chunks up to this number of keys are one tile
 EFOLD, ESTATE, ECAPACITY, ELENGTH, EPROBLEM, EPOINTER = -15, -12, -13, -14, -1, -2
 
 
@@ -48,13 +47,13 @@ def library():
         spec['shape'] = {'head_dim': 16, 'value_dim': 24}
         if spec.get('block', 0) > 64:
             spec['block'] = 64
-        if 'learned' in file:   # large learned networks take definitions.py a minute
+        if 'learned' in file:   # definitions.py takes a minute for large networks
             spec['similarity']['polysketch']['sketch'] = 8
         yield file[:-5], spec
 
 
 OWN = {
-    # a ring buffer that moves, over the keys that a block of queries reads; several periods of a dilated window
+    # a ring buffer that moves; several periods of a dilated window
     'ring': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': {'window': {'left': 37}},
              'shape': {'head_dim': 8, 'value_dim': 24}},
     'ring_dilated': {'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': {'window': {'left': 9, 'dilation': 5}},
@@ -105,7 +104,7 @@ OWN = {
                     'mask': {'all': [{'window': {'left': 30}}, 'lengths']}, 'shape': {'head_dim': 16, 'value_dim': 24}},
     'padded_carried': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 16, 'algorithm': 'linear',
                        'mask': {'all': ['causal', 'lengths']}, 'shape': {'head_dim': 8, 'value_dim': 24}},
-    # keys that are stored prepared: all of them, the first and the last ones, read by either form
+    # prepared keys are stored: all, or the first and the last ones
     'prepared_rmsnorm': {'prepare': [{'rmsnorm': {'affine': True}}, {'rope': {'first': 2, 'dims': 4}}],
                          'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 8}},
     'prepared_rope': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
@@ -121,7 +120,7 @@ OWN = {
                        'shape': {'head_dim': 24, 'value_dim': 5}},
     'prepared_linear': {'prepare': ['l2norm', 'rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}},
                         'mask': {'expr': 'j <= i && (i - j < 40 || j % 7 == 0)'}, 'shape': {'head_dim': 8}},
-    # values that are keys: one copy, or in addition to prepared keys; in rings, and with sums
+    # values are keys: one copy, or two with prepared keys
     'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
                         'shape': {'head_dim': 18, 'value_dim': 7, 'values': 'keys'}},
@@ -193,8 +192,7 @@ OWN = {
               'mask': {'expr': 'j <= i && (b >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
     'batch_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},
                    'mask': {'expr': 'j <= i && i - j < (b % 2 == 0 ? 9 : 31)'}},
-    # arrays with rows of keys: kept with all keys, with the last ones, with the first and the last ones, and in sums;
-    # the rows of the query itself, of the queries of the call, and of a sequence alone
+    # arrays with rows of keys or of queries, in every kind of state
     'rows': {'similarity': {'softmax': {'modify': 's + far[h][j] + near[b][j] * tau[b][h]'}}, 'mask': 'causal',
              'arrays': {'far': {'shape': ['H', 'Nk']}, 'near': {'shape': ['B', 'Nk']}, 'tau': {'shape': ['B', 'H']}},
              'shape': {'head_dim': 8}},
@@ -247,7 +245,7 @@ EVERY = ['prepared_rope', 'values', 'rows_of_sequences', 'decay_softmax']   # th
 # Specs whose state keeps the first and the last keys: the number of first keys, and of keys before a query.
 SINKS = {'sinks': (3, 30), 'sinks_rope': (5, 31), 'sinks_dilated': (21, 27), 'sinks_only': (70, 0)}
 
-# Specs whose states can be joined: True if keys do not depend on their position, and on their order.
+# Specs whose states can be joined: whether keys depend neither on their positions nor on their order.
 SMALL = {'head_dim': 8, 'value_dim': 12}
 FOLDED = {
     'sums': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
@@ -267,7 +265,7 @@ FOLDED = {
 
 
 def sizes_of(x, arrays):
-    """The output for the absolute values of the values."""
+    """The output for |v|."""
     spec, values = definitions.values_apart(x.spec, arrays['k'], arrays['v'])
     return definitions.attend(spec, dict(arrays), arrays['q'], arrays['k'], np.abs(values))
 
@@ -279,7 +277,7 @@ def cases():
 
 
 class Grown:
-    """One kernel, and a batch of sequences that end at different lengths."""
+    """A kernel, and a batch of sequences of different lengths."""
 
     def __init__(self, suite, folder, name, spec, level='-O0', n=CAPACITY, target=best_target()):
         self.spec, self.folder = {'dtype': 'f32'} | dict(spec, emit=['forward', 'decode']), folder
@@ -294,8 +292,8 @@ class Grown:
         self.spec = definitions.load(path)
         with open(path[:-5] + '.c') as f:
             chunk = re.search(r'[.]chunk = (\d+)', f.read())
-        # If a chunk of a carried state is one tile of keys, a row adds the same numbers in the same order. Other forms
-        # add tiles up to the last key that a query of the tile sees.
+        # If a chunk is one tile, a row always adds the same numbers in the same order. In other forms, the order
+        # depends on the tile.
         self.cut_alike = chunk and int(chunk.group(1)) <= ONE_TILE
         rng = self.rng = np.random.default_rng(sum(map(ord, name)))
         self.heads = (4, 2) if rng.random() < 0.5 else (3, 3)
@@ -313,15 +311,15 @@ class Grown:
         self.beside = 2.0 ** -8 * self.answer.scale if self.spec['dtype'] == 'bf16' and not chunk else 0.0
         self.q, self.k, self.v = (arrays.pop(x) for x in 'qkv')
         self.P = arrays
-        # the arrays with rows of tokens: whether the sequences have different rows, and the axis of the rows
+        # arrays with rows of tokens: whether sequences have different rows; the axis of the rows
         shapes = {name: a['shape'] for name, a in self.spec.get('arrays', {}).items()}
         self.of_tokens = {name: ('B' in shape, next(n for n, x in enumerate(shape) if x in ('Nk', 'Nq')))
                           for name, shape in shapes.items() if 'Nk' in shape or 'Nq' in shape}
         self.shares_rows = not all(batch for batch, _ in self.of_tokens.values())
 
     def rows(self, n, tokens):
-        """The rows of a call with up to n tokens of each sequence, which get the rows with the numbers tokens[b] of the
-        whole arrays; all others are NaN. Sequences that share rows are appended one at a time."""
+        """The rows of a call with up to n tokens per sequence: rows tokens[b] of the whole arrays, and NaN
+        elsewhere."""
         made = {}
         for name, (batch, axis) in self.of_tokens.items():
             x = self.P[name]
@@ -340,8 +338,7 @@ class Grown:
         return State(self.kernel, self.P, self.batch, *self.heads, capacity=self.n, **more)
 
     def grow(self, state, out, upto, sizes):
-        """Calls extend until every sequence has the length in `upto`; rows after the number of tokens of a call may
-        not be read or written."""
+        """Calls extend until every sequence has the length in `upto`. Rows after a call's tokens must not be used."""
         at = np.array([state.length(b) for b in range(self.batch)])
         while (at < upto).any():
             lengths = np.minimum([next(sizes) for _ in at], np.subtract(upto, at))
@@ -377,7 +374,7 @@ def always(n):
 
 
 def grows(folder, suite, name, spec, target=best_target()):
-    """Random pieces on one thread and on three, and a long call between a few tokens and single ones."""
+    """Random pieces on one thread and on three, long and single ones."""
     if missing_flags(target):
         raise Skip('the processor has no ' + missing_flags(target))
     x = Grown(suite, folder, name, spec, n=LONG.get(name, CAPACITY), target=target)
@@ -447,7 +444,7 @@ MILLION = {
 
 
 class Tokens:
-    """The tokens that a state of sequences should have, by number."""
+    """The numbers of the tokens that a state should have."""
 
     def __init__(self, x, rewind):
         self.x, self.state = x, x.state(threads=1, rewind=rewind)
@@ -455,13 +452,12 @@ class Tokens:
         self.longest = [0] * x.batch
 
     def rows(self, numbers):
-        """Tokens as rows for definitions.py or extend; key and value are functions of the token's number."""
+        """Rows of tokens. Keys and values are functions of the token's number."""
         return [x[0][:, numbers] for x in (self.x.q, self.x.k, self.x.v)]
 
 
 def edges(folder, suite, name):
-    """A state of the first and the last keys has a fixed size, whatever the capacity. Sequences of about these
-    lengths continue."""
+    """A state of the first and the last keys has a fixed size. Sequences of these lengths continue."""
     first, back = SINKS[name]
     x = Grown(suite, folder, name, OWN[name], n=LONG[name])
     with open(os.path.join(folder, name + '.h')) as f:
@@ -561,7 +557,7 @@ def models(folder, suite, name, operations, rewind=0):
 
 
 def prepares_once(folder, suite, name):
-    """Keys are prepared in the function that stores them, and not where a token attends to stored keys."""
+    """Keys are prepared once, when they are stored."""
     path = os.path.join(folder, name + '.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump(dict(OWN[name], emit=['forward', 'decode']), f, sort_keys=False)
@@ -581,15 +577,14 @@ def prepares_once(folder, suite, name):
 
 
 def folds(folder, suite, name, spec, moves, any_order):
-    """Sequences whose tokens are in two states are joined and continue; with incomplete chunks, if the form allows
-    that."""
+    """Two states are joined and continue, some with incomplete chunks."""
     x = Grown(suite, folder, name, spec)
     with open(os.path.join(folder, name + '.c')) as f:
         chunk = int(re.search(r'[.]chunk = (\d+)', f.read()).group(1))
     worst = 0.0
 
     def fed(upto, at, start=0, **more):
-        """A state of the tokens of each sequence from `at` up to `upto`."""
+        """Returns a state with the tokens `at` to `upto` of each sequence."""
         state = x.state(threads=1, first=start, **more)
         check(state.begun == 0, 'state_init returned %d' % state.begun)
         for b, (first, last) in enumerate(zip(at, upto)):
@@ -649,7 +644,7 @@ def folds(folder, suite, name, spec, moves, any_order):
     check(left.fold(right) == ESTATE, 'into a damaged state was folded')
     left.block[8] ^= 1
     check((left.block == before).all(), 'a fold that failed changed the state')
-    if any_order:   # the state has space for tokens that neither of the two states has summed
+    if any_order:   # the state has room for tokens that neither state has summed
         many = [fed([c - 1] * 2, [0, 0]) for _ in range(4)]
         got = [many[0].fold(other) for other in many[1:]]
         check(got == [0, ECAPACITY, ECAPACITY], 'too many that are not summed: %s' % got)
@@ -657,7 +652,6 @@ def folds(folder, suite, name, spec, moves, any_order):
 
 
 def folds_not(folder, suite, name):
-    """States that also have keys and values cannot be joined."""
     x = Grown(suite, folder, name, OWN[name])
     left, right = x.state(), x.state()
     before = left.block.copy()
@@ -668,7 +662,7 @@ def folds_not(folder, suite, name):
 
 
 def remembers(folder, suite, name):
-    """Tokens whose output is not requested are stored like others, if keys and values are stored one by one."""
+    """A token without output is stored like any other."""
     x = Grown(suite, folder, name, OWN[name])
     state, other, asked = x.state(), np.full(x.answer.expected.shape, np.nan), np.full(x.answer.expected.shape, np.nan)
     if name.startswith('carried'):
@@ -692,8 +686,7 @@ def remembers(folder, suite, name):
 
 
 def damaged(folder, suite):
-    """A state that is truncated, has a flipped bit in its header or its sequences' records, or is of another kernel
-    or other sizes, is refused and left unchanged; so are problems that no call can take."""
+    """A damaged state, or one of another kernel or size, is refused and unchanged. So are impossible problems."""
     names = 'recent', 'ring', 'sinks', 'drawn'
     kernels = {}
     for name in names:
@@ -797,7 +790,7 @@ def main():
     suite.objects = Objects(suite.folder)
     for name, spec in cases():
         suite.case('grows/' + name, grows, suite, name, spec)
-    # rows of a state are whole cache lines, and those of the sums before a chunk whole vectors
+    # rows of a state are whole cache lines
     suite.case('grows/v3', grows, suite, 'v3', {
         'prepare': ['layernorm'], 'similarity': {'polysketch': {'degree': 4, 'sketch': 64}}, 'mask': 'causal',
         'shape': {'head_dim': 16, 'value_dim': 24}}, 'x86-64-v3')
@@ -832,7 +825,7 @@ def main():
             'values', 'values_bf16', 'rows_of_sequences', 'rows_ring', 'rows_sinks', 'rows_carried', 'rows', 'delta', \
             'decay', 'decay_elements', 'decay_softmax', 'decay_ring', 'decay_sinks', 'decay_sinks_only', 'delta_gates':
         suite.case('sanitized/' + name, sanitized, suite, name)
-    # rows of values are whole vectors, and end within a cache line
+    # rows of values end within a cache line
     suite.case('sanitized/carried_wide/generic', sanitized, suite, 'carried_wide', 'generic')
     return suite.run()
 

@@ -1,5 +1,5 @@
-/* Calls the functions of a kernel that work on a decoding state, under the sanitizers. Every array has exactly the
-   needed size. Built with -DKERNEL and -DELEMENT; for a kernel with parameters, also -DIDS, -DPARAMS or -DARRAYS. */
+/* Calls the functions of a decoding state under sanitizers. Every array has exactly the needed size. Built with
+   -DKERNEL and -DELEMENT, and -DIDS, -DPARAMS or -DARRAYS for parameters. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static ELEMENT *numbers(int64_t rows, int64_t columns)
 #ifdef ARRAYS
 enum { MAX_ARRAYS = 8 };
 
-/* Makes the arrays of f32 of a call, with rows for p->n_q tokens, in `made`. */
+/* Makes the f32 arrays of a call with rows for p->n_q tokens. */
 static void arrays_of(const struct attn_kernel *kernel, const struct attn_problem *p, void *params, float **made)
 {
     for (int k = 0; k < kernel->params; k++) {
@@ -78,7 +78,7 @@ int main(void)
             draw = draw * 1103515245 + 12345;
             lengths[b] = (draw >> 16) % (step % 3 ? 4 : MOST);
             if (step % 4 == 3) lengths[b] = SAME;    /* the last row is also read */
-            if (length[b] + lengths[b] > CAPACITY) { /* empty the sequence, because the state has no more room */
+            if (length[b] + lengths[b] > CAPACITY) { /* the state is full: empty the sequence */
                 bad |= kernel->state_truncate(&p, state, b, 0);
                 length[b] = 0;
             }
@@ -110,7 +110,7 @@ int main(void)
         if (length[1] > kernel->state_min_length(&p, state, 1))
             bad |= kernel->state_truncate(&p, state, 1, --length[1]);
     }
-    const int folded = kernel->state_fold(&p, other, state); /* most kernels refuse to merge states of such lengths */
+    const int folded = kernel->state_fold(&p, other, state); /* most kernels refuse to merge such states */
     bad |= folded != 0 && folded != ATTN_EFOLD && folded != ATTN_ELENGTH && folded != ATTN_ECAPACITY;
     bad |= kernel->state_init(&p, other);
     const int begun = kernel->state_fold(&p, other, state);

@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""The delta rule compared with definitions.py.
+"""Compares the delta rule with definitions.py.
 
-Every similarity with finite features, with norms, rotations, decays and blocks of any length; prompts that end within a
-chunk, more queries than keys and fewer; every storage type and target; calls of one and of several tokens. A state must
-stay as small as it is, and every cut of a sequence into calls must give the same bits.
-"""
+Every similarity with features, with preparation, decays, blocks of any length, and every dtype and target; forward
+and extend. A state has constant size. The bits do not depend on the calls."""
 import os
 import sys
 
@@ -30,7 +28,7 @@ def with_rate(rate, **more):
     return {'delta': {'rate': '%s / (1 + exp(-beta[b][h][t] * 4))' % rate}} | more
 
 
-# Rates are small where the weight of a key for itself is large: u would grow without bound.
+# Large rates would make u grow without bound.
 FORWARD = {
     'identity': {},
     'rope': {'prepare': ['l2norm', 'rope', {'scale': {'by': 0.3}}]},
@@ -64,7 +62,7 @@ FORWARD = {
     'linear': {'algorithm': 'linear'},
 }
 TAU = {'delta': {'rate': '0.7 / (1 + exp(-tau[h])) + 0.001 * (t % 7)'}, 'arrays': {'tau': {'shape': ['H']}}}
-# Decays by prefix sums, as in gated DeltaNet: small ones, resets, sums of 0, and growth.
+# Decays by prefix sums, as in gated DeltaNet: small ones, resets, 0, and growth.
 GATE = {'gate': {'shape': ['B', 'H', 'Nk']}}
 LOGS = {'gate': ('gate[b][h][t]', GATE), 'resets': ('gate[b][h][t] * (t % 20 == 7 ? 1000000 : 1)', GATE),
         'growth': ('gate[b][h][t] * (t % 3 == 0 ? -1 : 1)', GATE), 'slow': ('-0.00001 * (h + 1)', {}),
@@ -90,7 +88,7 @@ CALLS = ['1', '1,7,64', '150', '16,3']
 
 
 def expected_of(spec, folder):
-    """The result of definitions.py for the inputs as they are stored, and what a kernel may be off by."""
+    """The result of definitions.py for the stored inputs, and the tolerance."""
     P = {n: x.astype(np.float64) if x.dtype.kind == 'f' else x for n, x in definitions.read_dir(folder).items()}
     q, k, v = (P.pop(n) for n in 'qkv')
     if spec['dtype'] in HALVES:
@@ -133,7 +131,7 @@ def forward(folder, suite, spec, target):
 
 
 def growing(folder, suite, spec, target):
-    """Calls of one token and of several, with a state whose size does not depend on the sequence."""
+    """Calls of one and of several tokens. The state has constant size."""
     if missing_flags(target): raise Skip('this processor lacks ' + missing_flags(target))
     shape = 2, 2, 150, 150
     path = prepared(folder, spec, shape, 5)
@@ -148,7 +146,6 @@ def growing(folder, suite, spec, target):
 
 
 def refused(folder, suite):
-    """A call with more query heads than key heads."""
     spec = {'name': 'delta', 'dtype': 'f32'} | BASE
     path = os.path.join(folder, 'delta.yaml')
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
@@ -158,7 +155,6 @@ def refused(folder, suite):
 
 
 def checked(folder, suite, spec):
-    """The interpreter after every pass, and the kernel."""
     path = prepared(folder, spec, SHAPES[0], 1)
     done = execute([suite.attnc, 'check', path, '--lengths', '1,33,70,130'], env=suite.environment, timeout=600)
     check(done.returncode == 0, '%s %s' % (done.stdout, done.stderr[:600]))

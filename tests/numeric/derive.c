@@ -1,10 +1,10 @@
 /* Computes the gradients of specs with the interpreter of graphs. usage: derive [--print | --differences] FOLDER…
-   Each folder has spec.yaml, q.npy, k.npy, v.npy, dout.npy and every parameter. It gets, as lists of numbers,
-   quadratic.NAME.npy for each gradient NAME of the weights as written, and linear.NAME.npy of the separated form, if
-   there is one. The values that forward saves must lead to the same gradients. Failures go to standard error.
-   - --print: prints the graphs instead
-   - --differences: prints lines `FORM NAME a b c` instead: along a random direction, a is the gradient, b the
-   difference of the sum of out * dout, c the sum of the gradient's absolute terms */
+   - A folder has spec.yaml, q.npy, k.npy, v.npy, dout.npy and every parameter.
+   - quadratic.NAME.npy and linear.NAME.npy are written there: the gradient NAME of each form.
+   - Saved values must give the same gradients.
+   - --print: prints the graphs instead.
+   - --differences: prints `FORM NAME a b c` instead, for a random direction. a is the gradient, b the difference of
+     the sum of out * dout, c the sum of the gradient's |terms|. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -23,7 +23,7 @@ static int failed(const char *folder, const char *what)
     return 1;
 }
 
-/* Reads NAME.npy of the folder as doubles; NULL if it cannot be read. If `shape` is not NULL, sets it to the shape. */
+/* Reads NAME.npy as doubles, or returns NULL. Sets *shape unless `shape` is NULL. */
 static double *array(struct arena *arena, const char *folder, const char *name, bool integers, int64_t *shape)
 {
     struct attn_array a = {.data = NULL};
@@ -48,8 +48,8 @@ static int64_t elements(const struct graph *g, int v, const struct problem_size 
     return count;
 }
 
-/* The graph of the gradients of one form; NULL if there is none, or after a message. If `saving` is not NULL, the graph
-   reads values that forward saves, and *saving becomes the compilation with the programs that compute them. */
+/* Returns the graph of the gradients of a form, or NULL. If `saving` is not NULL, the graph reads saved values, and
+ *saving becomes the compilation that computes them. */
 static struct graph *gradients(struct arena *arena, const struct spec *spec, bool linear, struct compilation *saving,
                                struct diagnostics *d)
 {
@@ -88,7 +88,7 @@ struct inputs {
     double *dout; /* the last tensor */
 };
 
-/* The sum of out * dout, after the array with this name was moved by `step` along the direction. */
+/* Returns the sum of out * dout after array `name` was moved by `step` along the direction. */
 static double output_at(struct arena *arena, const struct inputs *in, const char *name, int64_t count,
                         const double *direction, double step)
 {
@@ -107,8 +107,7 @@ static double output_at(struct arena *arena, const struct inputs *in, const char
     return sum;
 }
 
-/* Prints the line of --differences for one gradient. The difference is Richardson's extrapolation of two central
-   differences; NaN if smaller steps give another value, for example near a kink. */
+/* Prints the line of --differences for one gradient. The difference is Richardson's extrapolation; NaN near a kink. */
 static void compare(struct arena *arena, const struct inputs *in, const char *form, const char *name,
                     const double *gradient, int64_t count)
 {
@@ -179,8 +178,7 @@ static const char *read_inputs(struct arena *arena, const char *folder, struct i
     return wrong ? wrong : in->dout ? NULL : "dout.npy cannot be read";
 }
 
-/* Evaluates a program and appends its outputs to the tensors in *in, which later programs read. Returns the error, or
-   NULL. */
+/* Evaluates a program and appends its outputs to the tensors in *in. Returns the error or NULL. */
 static const char *leave_outputs(struct arena *arena, const struct graph *g, struct inputs *in)
 {
     int64_t total = 0;

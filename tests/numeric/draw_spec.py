@@ -1,9 +1,7 @@
-"""Random specs with every key and option of the language, and with what the kernel is tried with: its targets, how it
-is compiled, the arrays it is run on.
+"""Random specs with every key and option of the language, and how the kernel is tried: targets, compilation, arrays.
 
-A draw is a dict with `spec` as in YAML and the other settings; shrink.py reduces both. `numbers`: the kernel is run,
-so weights are smooth functions of q and k, no float overflows, and no sum of weights is near 0 except by chance.
-"""
+A draw is a dict with `spec` as in YAML and other settings; shrink.py reduces both. `numbers`: the kernel is run, so
+weights are smooth, nothing overflows, and sums are rarely near 0."""
 import random
 import re
 import string
@@ -11,8 +9,8 @@ import string
 from draw_text import anything, mask, pick, smooth, truth, weight, whole
 from processor import targets_of
 
-# Words with a meaning in C, in its library, for linkers or in emitted code. attnc may refuse some of them, but must not
-# emit C that does not compile.
+# Words that mean something in C, its library, linkers or emitted code. attnc may refuse some of them, but its C must
+# compile.
 NAMES = '''math string stdio stdlib stdint stddef float limits errno signal assert ctype wchar time complex features
 alloca endian sched pthread unistd immintrin stdc_predef bits sys gnu omp attnrt attn main exp memcpy memset malloc
 floor pow abs div printf q k v out i j h n s o call part params problem row rows tile tiles chunk lane load store
@@ -33,7 +31,7 @@ def word(tag, options):
 
 
 def real(rng, numbers, *moderate):
-    """One of these, or a number of any size if nothing is computed."""
+    """One of these, or any number if nothing is computed."""
     if numbers or rng.random() < 0.9: return rng.choice(moderate)
     large = rng.choice([1e300, 1e-300, 5e-324, 1e39, 1e-40, 3.4028234663852886e38, 123456789.0, 0.1, 1e-7])
     return large * (rng.choice([-1, 1]) if min(moderate) < 0 else 1)
@@ -51,7 +49,7 @@ def angle(rng):
 
 
 def step(rng, numbers, head_dim, rope):
-    """`rope`: whether positions are left to rotate by; an odd row can be rotated in part."""
+    """`rope`: whether rope is allowed; an odd row can be rotated in part."""
     kind = rng.randrange(5 if rope and head_dim > 1 else 4)
     if kind == 0:
         affine, eps = lambda: rng.random() < 0.8, lambda: real(rng, numbers, 1e-5, 0.01, 1, 1e-12)
@@ -94,7 +92,7 @@ def softmax(rng, numbers, positions):
 
 def polysketch(rng, moderate, positions):
     options = some(rng, 0.5, map=lambda: pick(rng, 'random', 'learned'))
-    nets = options.get('map') == 'learned'   # for degree 64, they are 70,000 lines of C
+    nets = options.get('map') == 'learned'   # for degree 64 they are 70,000 lines of C
     options['degree'] = rng.choice([2, 4, 4, 4, 8, 8 if nets else 16] if moderate else [16, 16] if nets else [32, 64])
     options['sketch'] = rng.choice([1, 2, 8, 16, 24, 32, 48, 64, 70])
     if positions: options |= some(rng, 0.4, local=lambda: pick(rng, 'sketched', 'exact'))
@@ -118,7 +116,7 @@ def similarity(rng, numbers, positions):
     return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
 
 
-# Elements of arrays, and the shapes of their arrays; {n}: a small size
+# Elements of arrays, and the shapes of the arrays; {n}: a small size
 ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{n}']), ('{a}[j - i]', ['{n}']),
             ('{a}[h][j]', ['H', 'Nk']), ('{a}[j]', ['Nk']), ('{a}[i / 3 - j / 3 + 2][j % {n}]', ['{n}', '{n}']),
             ('{a}[j][h]', ['{n}', 5]), ('{a}[(i - j) * (i - j)]', ['{n}']), ('{a}[h][i * 1000000007 - j]', ['H', '{n}']),
@@ -128,7 +126,7 @@ ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{
             ('{a}[b][row][1]', ['B', 'Nq', '{n}']), ('{a}[b][h]', ['B', 'H'])]
 
 
-# Conditions on elements of arrays: the shapes and the types of these arrays
+# Conditions on elements of arrays: shapes and types
 GIVEN = [('{a}[b][row][j]', ['B', 'Nq', 'Nk'], 'bool'), ('{a}[h][j]', ['H', 'Nk'], 'bool'), ('!{a}[b][h][row]', ['B', 'H', 'Nq'], 'bool'),
          ('{a}[b][i] == {a}[b][j]', ['B', 'Nk'], 'int'), ('j < {a}[b]', ['B'], 'int'), ('{a}[b][h] / 3 <= j', ['B', 'H'], 'int'),
          ('i - j < {a}', [], 'int'), ('{a}[row] / 2 <= j && j < {a}[row] / 2 + 9', ['Nq'], 'int'), ('{a}[i / 8 - j / 8 + 2]', [5], 'bool'),
@@ -206,7 +204,7 @@ def name_of(rng):
 
 
 def parts_of(rng, spec):
-    """Adds gradients or a state; a sequence that grows usually has a mask that does not look ahead."""
+    """Adds gradients or a state. A sequence that grows usually has a mask without later keys."""
     spec['emit'] = rng.choice([['forward', 'backward'], ['forward', 'decode'], ['forward', 'backward', 'decode']])
     if 'project' in spec or 'dense' in str(spec['similarity']): spec['emit'] = ['forward', 'backward']
     if 'decode' not in spec['emit'] or rng.random() < 0.03: return
@@ -228,17 +226,17 @@ LOGS_OF_ELEMENTS = [('gate[b][h][t][d]', {'gate': ['B', 'H', 'Nk', 'D']}), ('-ex
 
 
 def decay(spec):
-    """Adds a decay to some specs. It draws from the spec, so that all other draws stay as they are."""
+    """Adds a decay to some specs. The spec is the seed, so other draws do not change."""
     rng, kind = random.Random('decay %s' % spec), str(spec['similarity'])
     if 'project' in spec or rng.random() > (0.5 if 'delta' in spec else 0.1): return
     elements = rng.random() < 0.4 and not re.search(
         'sketch|favor|hedgehog|taylor1|multiplicative|additive', kind) and spec['shape']['head_dim'] <= 33
-    # where a rate is 0, only keys before a reset remain, and their weights are too small for f32
+    # with a rate of 0, weights of old keys are too small for f32
     logs = [x for x in LOGS if '-90' not in str(x[0]) or 'delta' not in spec]
     log, shapes = rng.choice(LOGS_OF_ELEMENTS if elements else logs)
     spec['decay'] = {'log': log}
     if shapes: spec['arrays'] = spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items()}
-    # with other weights than softmax, a query must see near keys: the weights of far keys are 0 in f32
+    # a query must see near keys, because weights of far keys are 0 in f32
     masked = spec.get('mask', 'causal') not in ('causal', 'none') and 'softmax' in kind
     spec['mask'] = {'all': ['causal', spec['mask']]} if masked else 'causal'
 
@@ -248,7 +246,7 @@ CORRECTED = ['identity', {'relu': {'eps': 0.01}}, 'elu_plus_one', 'squared_relu'
 
 
 def delta(rng, spec):
-    """Corrects values by the delta rule. Keys are of length 1 and rates small, so that the values stay finite."""
+    """Adds the delta rule. Keys have length 1 and rates are small, so values stay finite."""
     for key in 'dropout', 'seed', 'project', 'algorithm': spec.pop(key, None)
     if rng.random() < 0.8: spec['similarity'] = rng.choice(
         [{'linear': {'features': feature}} for feature in CORRECTED] +
@@ -293,7 +291,7 @@ def draw_spec(rng, numbers):
     if rng.random() < 0.25: spec['emit'] = [*spec.get('emit', ['forward']), 'statistics']
     if numbers and 'backward' in spec.get('emit', []) and "'learned'" in str(spec['similarity']):
         options = spec['similarity']['polysketch']
-        options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only their signs, which have no gradient
+        options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only signs
     if rng.random() < 0.3: arrays(rng, spec)
     if not project and rng.random() < 0.2: given(rng, spec)
     if rng.random() < 0.08: delta(rng, spec)

@@ -1,5 +1,4 @@
-"""Random expressions and masks: of positions, exact in any order of computation; of s, smooth and bounded, so that
-numbers can be compared; and of any kind."""
+"""Random expressions and masks: of positions, exact in any order; of s, smooth and bounded; and of any kind."""
 import re
 
 
@@ -12,7 +11,7 @@ def constant(rng, positive=False):
 
 
 def eighths(rng):
-    """Sums and products of these are exact, so no order of computation changes a comparison."""
+    """Sums and products of these are exact, in any order."""
     return rng.choice(['0.5', '0.25', '1.5', '2.0', '0.125', '3.', '.75', '1e1', '2.5e-1'])
 
 
@@ -95,7 +94,7 @@ def smooth(rng, depth):
 
 
 def weight(rng):
-    """A weight above 0, so that no row's sum vanishes."""
+    """A weight above 0, so that no sum vanishes."""
     kind = rng.randrange(9)
     if kind == 0: return 'pow(1 + s, %d)' % rng.choice([2, 4])
     if kind == 1: return '(1 + %s * s + s * s)' % eighths(rng) + rng.choice([' * (1 + s * s)', '', ' * 0.5 + 2'])

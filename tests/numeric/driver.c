@@ -1,6 +1,5 @@
-/* Checks one emitted kernel through its C interface: arrays that end at a page without access, padded strides, wrong
-   arguments, several callers at once. properties.py builds it with -DKERNEL=NAME_kernel, the emitted C and the runtime.
-   The program's arguments name the checks to run. */
+/* Checks a kernel through its C interface: arrays next to pages without access, strides, wrong arguments, several
+   callers. properties.py builds it with -DKERNEL=NAME_kernel. Arguments name the checks to run. */
 #include "attnrt.h"
 #include "fences.h"
 #include "team.h"
@@ -70,7 +69,7 @@ static size_t elements(struct attn_strides s, int64_t batch, int64_t heads, int6
                                   : (size_t)((batch - 1) * s.batch + (heads - 1) * s.head + (n - 1) * s.row + width);
 }
 
-/* Allocates q, k or v: numbers in the rows, NaN in the memory between rows, which a kernel must not use. */
+/* Allocates q, k or v, with NaN between the rows. */
 static struct block input_new(uint64_t array, struct attn_strides given, int64_t batch, int64_t heads, int64_t n,
                               int64_t width, bool front)
 {
@@ -98,7 +97,7 @@ struct call {
     void **params; /* struct NAME_params */
 };
 
-static const struct attn_team *team; /* the caller's threads for the next calls; NULL: OpenMP */
+static const struct attn_team *team; /* the caller's threads; NULL: OpenMP */
 
 static struct call call_new(struct shape s, enum layout layout, int threads)
 {
@@ -130,7 +129,7 @@ static struct call call_new(struct shape s, enum layout layout, int threads)
         c.param[p] = block_new((size_t)count * bytes, bytes, front);
         for (int64_t i = 0; i < count; i++) {
             double x = 0.25 * number(10 + (uint64_t)p, (uint64_t)i);
-            int64_t run = i / 29 - 3; /* ids in ascending order: 29 keys share an id */
+            int64_t run = i / 29 - 3; /* ascending ids; 29 keys share an id */
             if (kernel->param[p].dtype == ATTN_I32) x = (double)run;
             store(c.param[p].data, (size_t)i, x, kernel->param[p].dtype);
         }
@@ -157,7 +156,7 @@ static void call_free(struct call *c)
     free(c->params);
 }
 
-/* Copies `out` to a contiguous array, and checks that the call did not change the memory between the rows of `out`. */
+/* Copies `out` to a contiguous array. Checks that memory between its rows is unchanged. */
 static unsigned char *call_result(const struct call *c)
 {
     const struct attn_problem *p = &c->problem;
@@ -225,8 +224,7 @@ static void check_same(struct shape s, enum layout layout, int threads, int byte
     free(result);
 }
 
-/* Strides and the contents of the workspace do not change the result, and nothing outside the arrays is read or
-   written. */
+/* Strides and the old contents of the workspace do not change the result. No access is outside the arrays. */
 static void check_layouts(void)
 {
     for (int i = 0; i < SHAPES; i++) {
@@ -251,15 +249,14 @@ static void check_threads(void)
     }
 }
 
-/* A call on the caller's own threads gives the same result, even if there are fewer threads than the call requests. */
+/* A call on the caller's threads gives the same result, even with fewer threads than requested. */
 static void check_teams(void)
 {
     team = &own_team;
     check_threads();
     team = NULL;
     if (team_runs < 9)
-        FAIL("%d calls ran on the threads of their caller", team_runs); /* 9 calls: 3 shapes, each on
-                                                                           2, 3 and 7 threads */
+        FAIL("%d calls ran on the threads of their caller", team_runs); /* 3 shapes, each on 2, 3 and 7 threads */
 }
 
 static bool untouched(const struct block *b)
@@ -279,7 +276,7 @@ static void expect(const char *what, struct call *c, int got, int wanted)
     }
 }
 
-/* Changes the problem by `change`, checks that forward then returns `wanted`, and restores the problem. */
+/* Changes the problem, checks that forward returns `wanted`, and restores the problem. */
 #define BAD(what, wanted, change) \
     do { \
         struct attn_problem saved = c.problem; \
@@ -373,8 +370,7 @@ static void check_workspace(void)
     printf("info %zu bytes of workspace on one thread, %zu on two\n", kernel->workspace(&p), large);
 }
 
-/* The linker redirects every allocation of the kernel and the runtime to the functions below. Allocations inside the
-   OpenMP library are not redirected. */
+/* The linker redirects allocations of the kernel and the runtime to these functions. */
 #ifdef COUNT_ALLOCATIONS
 static int allocations;
 void *__real_malloc(size_t bytes);
@@ -435,8 +431,7 @@ static void check_allocations(void)
 }
 #endif
 
-/* If the settings of OpenMP change after the size of the workspace was computed, a call does not write after the end of
-   the workspace. */
+/* If OpenMP's settings change after the workspace was made, a call does not write beyond it. */
 static const struct shape many_tasks = {2, 4, 2, 97, 97};
 
 #ifdef _OPENMP
@@ -493,7 +488,7 @@ static void check_settings(void)
 }
 #endif
 
-/* Several threads call the kernel at once. They share the inputs; each has its own output and workspace. */
+/* Several threads call the kernel at once, with the same inputs. */
 static const struct shape shared_shape = {1, 2, 1, 150, 150};
 
 static void *caller(void *argument)
@@ -533,7 +528,7 @@ static void check_callers(void)
         free(result);
     }
     for (int i = CALLERS - 1; i >= 0; i--) {
-        if (i > 0) { /* call 0 frees the shared inputs, so this call gets empty ones to free */
+        if (i > 0) { /* call 0 frees the shared inputs */
             c[i].q = block_new(0, 1, true), c[i].k = block_new(0, 1, true), c[i].v = block_new(0, 1, true);
         }
         call_free(&c[i]);

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""The weights that a kernel drops are exactly those that definitions.py drops.
+"""A kernel drops exactly the weights that definitions.py drops.
 
-The values are the rows of a unit matrix, so that the output is the matrix of weights: it has an exact 0 where a weight
-is dropped or masked, and nowhere else. Every mask, dtype and target draws the same bits, for any seed of a call.
-"""
+The values are a unit matrix, so the output is the matrix of weights. It has an exact 0 only for dropped and masked
+weights."""
 import os
 import sys
 
@@ -32,7 +31,6 @@ SHAPES = [(2, 4, 2, 129, 129), (1, 3, 1, 70, 33), (2, 2, 2, 33, 129), (1, 6, 2, 
 
 
 def case(folder, suite, spec, target, seed):
-    """Calls of the kernel for each shape, the shapes with n_k keys by a kernel with n_k values."""
     if missing_flags(target): raise Skip('this processor lacks ' + missing_flags(target))
     for number, (batch, heads, kv_heads, n_q, n_k) in enumerate(SHAPES):
         spec['shape'] = {'head_dim': 4, 'value_dim': n_k}
@@ -57,8 +55,7 @@ def case(folder, suite, spec, target, seed):
 
 
 def philox(folder):
-    """Two known answers of the authors' library (Random123, kat_vectors): words 0 to 3 of a counter of zeros, and of a
-    counter and key of ones."""
+    """Two known answers of Random123: for zeros, and for ones."""
     zeros = [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
     ones = [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]
     for word in range(4):

@@ -1,5 +1,4 @@
-/* Arrays next to pages without access, so that a read or write outside an array faults; and the numbers in the
-   arrays. */
+/* Arrays next to pages without access, so that an access outside faults. */
 #ifndef FENCES_H
 #define FENCES_H
 
@@ -12,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A block of memory between two pages without access. The bytes that the array does not use contain PATTERN. */
+/* Memory between two pages without access. Bytes outside the array contain PATTERN. */
 enum { PATTERN = 0xA5, SLACK = 256 };
 
 struct block {
@@ -25,8 +24,8 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Allocates a block. If `at_front`, the array begins directly after the first page without access; otherwise it ends at
-   the second one, as closely as the alignment allows. */
+/* Allocates a block. `at_front`: the array begins directly after the first page. Otherwise it ends before the second
+   one, as closely as its alignment allows. */
 static struct block block_new(size_t bytes, size_t align, bool at_front)
 {
     size_t page = page_size(), inner = (bytes + SLACK + page - 1) / page * page;

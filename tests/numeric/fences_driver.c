@@ -1,6 +1,5 @@
-/* Calls forward, backward and extend of a kernel with arrays that are directly before or after a page without access.
-   If a call reads or writes outside an array, the names of the call and of the array are printed. properties.py builds
-   this file with -DKERNEL=NAME_kernel, the emitted C and the runtime, without threads. */
+/* Calls forward, backward and extend with arrays next to pages without access. If an access is outside an array,
+   prints the call and the array. properties.py builds this file with -DKERNEL=NAME_kernel, without threads. */
 #include "attnrt.h"
 #include "fences.h"
 
@@ -29,7 +28,7 @@ static void say(const char *what, const char *name)
     if (failures++ < SAID) printf("%s: %s%s\n", call_name, what, name);
 }
 
-/* The signal handler: finds the array next to the faulting address. */
+/* The signal handler. Finds the array next to the faulting address. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     const unsigned char *const at = info->si_addr;
@@ -55,7 +54,7 @@ static void *numbers_new(struct arrays *a, const char *name, int64_t count, enum
     const size_t size = attn_dtype_size(dtype);
     void *const made = array_new(a, name, (size_t)count * size, size);
     for (int64_t i = 0; i < count; i++) {
-        const int64_t run = i / 29; /* ids in ascending order: 29 keys share an id */
+        const int64_t run = i / 29; /* ascending ids; 29 keys share an id */
         store(made, (size_t)i, dtype == ATTN_I32 ? (double)run : 0.25 * number((uint64_t)a->count, (uint64_t)i), dtype);
     }
     return made;
@@ -103,7 +102,7 @@ static void name_call(const char *entry, const struct attn_problem *p, const cha
              more);
 }
 
-/* An array of the caller with rows of `dim` elements: a row for each key if `of_keys`, otherwise for each query. */
+/* Makes an array with rows of `dim` elements, for each key if `of_keys`, otherwise for each query. */
 static void *rows_new(struct arrays *a, const char *name, const struct attn_problem *p, bool of_keys, int64_t dim)
 {
     const int64_t rows = of_keys ? p->kv_heads * p->n_k : p->heads * p->n_q;
@@ -140,7 +139,7 @@ static void forward_and_backward(struct attn_problem p, bool front, bool saves)
     release(&a);
 }
 
-/* Replaces the parameters of `kept` that have rows of tokens by arrays with the rows of the call's tokens. */
+/* Replaces parameters with rows of tokens by arrays with the rows of this call. */
 static void params_of_tokens(struct arrays *a, const struct arrays *kept, const struct attn_problem *p)
 {
     for (int k = 0; k < kernel->params; k++) {
@@ -158,8 +157,7 @@ static void params_of_tokens(struct arrays *a, const struct arrays *kept, const 
     }
 }
 
-/* Calls extend several times; call c appends tokens[c] tokens, and its arrays have only these. `ragged`: the last
-   sequence gets fewer tokens than the others. */
+/* Calls extend several times. Call c appends tokens[c] tokens. `ragged`: the last sequence gets fewer. */
 static void extend(struct attn_problem p, bool front, const int64_t *tokens, int calls, bool ragged)
 {
     static struct arrays kept, a;
@@ -191,7 +189,7 @@ static void extend(struct attn_problem p, bool front, const int64_t *tokens, int
         }
         p.lengths = given;
         name_call("extend", &p, ragged ? ", ragged" : "");
-        for (int n = 0; n < kept.count; n++) { /* arrays of all calls, so that a fault finds their names, too */
+        for (int n = 0; n < kept.count; n++) { /* arrays of all calls, so that a fault finds their names */
             if (a.count + kept.count > MAX_ARRAYS) abort();
             a.block[a.count + n] = kept.block[n];
             a.name[a.count + n] = kept.name[n];
@@ -212,7 +210,7 @@ int main(int count, char **argument)
     static const int64_t lengths[][2] = {{1, 1},   {7, 7},   {16, 16}, {32, 32}, {64, 64},
                                          {16, 97}, {1, 133}, {70, 3},  {0, 5},   {3, 0}};
     static const int64_t growing[] = {1, 7, 16, 32, 64, 13}, at_once[] = {32, 101};
-    /* query heads, key/value heads, sequences; the last ones only for kernels with a form for many heads */
+    /* query heads, key/value heads, sequences; the last row only for kernels with a form for many heads */
     static const int64_t heads[][3] = {{4, 2, 3}, {1, 1, 1}, {33, 1, 1}};
     const int threads = count > 1 ? (int)strtol(argument[1], NULL, 10) : 1;
     const struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};

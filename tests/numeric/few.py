@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""Few queries, whose heads that share keys are the rows of one tile, are compared with definitions.py: with every kind
-of weight, mask, dtype and preparation, with keys in one chunk and in several. The bits are equal for any number of
-threads, and for a query with others in its call and without.
+"""Few queries, compared with definitions.py: every weight, mask, dtype and preparation, with one or several chunks of
+keys. The bits depend neither on the number of threads nor on other queries of the call.
 
-Every kernel is compiled once and called from NumPy. The lengths are on both sides of the limits of queries and rows.
-"""
+Each kernel is compiled once and called from NumPy, around the limits of queries and rows."""
 import os
 import sys
 
@@ -75,7 +73,7 @@ SPECS = {
               'shape': {'head_dim': 16}},
     'with-gradients': {'similarity': 'softmax', 'mask': 'causal', 'emit': ['forward', 'backward'],
                        'shape': {'head_dim': 16}},
-    # values that are keys: many heads take the place of queries
+    # many heads take the place of queries
     'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values-bf16': {'similarity': {'softmax': {'cap': 5.0}}, 'mask': 'causal', 'dtype': 'bf16',
                     'shape': {'head_dim': 72, 'value_dim': 64, 'values': 'keys'}},
@@ -100,7 +98,7 @@ SHAPES = [(1, 1, 1, 1, 1), (1, 2500, 4, 2, 2), (2, 1023, 3, 1, 1), (3, 1025, 6, 
 MANY_HEADS = [(1, 130, 40, 1, 2), (1, 1030, 66, 2, 1), (1, 1, 32, 1, 3), (5, 70, 33, 1, 1), (16, 129, 128, 1, 1),
               (3, 2, 33, 1, 1), (2, 50, 64, 2, 1), (1, 290, 31, 1, 1), (17, 33, 40, 1, 1)]
 THREADS = [1, 2, 3, 7]
-# Specs that have a form for few queries.
+# Specs without a form for few queries.
 WITHOUT = {name: 'its map has a matrix for each head' for name in ('hedgehog', 'values-hedgehog')}
 WITHOUT_HEADS = ('values-documents', 'values-dense', *WITHOUT)
 
@@ -120,7 +118,7 @@ def kernel_of(folder, suite, name, spec, target):
 
 
 def few_pay(n_q, n_k, lanes=16):
-    """The choice of compiler/emit/embedded/entry.c for x86-64-v4, the only target that rounds weights."""
+    """The choice that entry.c makes on x86-64-v4, the only target that rounds weights."""
     return n_k >= 1024 or n_q * (n_k + 10 * lanes) <= -(-n_q // lanes) * lanes * n_k + 40 * lanes
 
 
@@ -137,7 +135,7 @@ def one(folder, suite, name, target, seed):
         here = 'B%d H%d G%d nq%d nk%d: ' % (batch, heads, kv_heads, n_q, n_k)
         wrong += [here + '%d threads give other bits than one' % threads for threads, out in zip(THREADS, outs)
                   if out.tobytes() != outs[0].tobytes()]
-        # kernels for processors with products of bf16 round the weights of a tile, but not of few queries
+        # kernels round the weights of a tile, but not of few queries
         many = n_q > 16 or n_q * heads // kv_heads > 64 or not few_pay(n_q, n_k) or (
             'values' in name and heads // kv_heads >= 32)
         why, error, _ = answer.judge(outs[0].astype(np.float16) if spec['dtype'] == 'f16' else outs[0],
@@ -150,8 +148,7 @@ def one(folder, suite, name, target, seed):
 
 
 def apart(folder, suite, target):
-    """A query's bits do not depend on the other queries of the call: all heads that share keys or one of them,
-    several queries or only the last."""
+    """A query's bits do not depend on other queries of the call."""
     spec, kernel = kernel_of(folder, suite, 'causal', SPECS['causal'], target)
     definitions.make_inputs(spec, folder + '/in', 8, 2, 5, 1500, 2, 3)
     P = definitions.read_dir(folder + '/in')
@@ -164,8 +161,7 @@ def apart(folder, suite, target):
 
 
 def unseen(folder, suite, name, target):
-    """NaN and infinity reach only the queries that see them, and in a value only their own column; the other bits
-    are unchanged."""
+    """NaN and infinity reach only queries that see them, and in a value only one column."""
     spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
     definitions.make_inputs(spec, folder + '/in', 4, 2, 5, 1100, 1, 8)
     P = definitions.read_dir(folder + '/in')
@@ -185,7 +181,6 @@ def unseen(folder, suite, name, target):
 
 
 def said(folder, suite):
-    """explain and the JSON describe the version for few queries."""
     path = os.path.join(folder, 'few.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump({'name': 'few'} | SPECS['elu'], f)

@@ -14,7 +14,7 @@ import autograd.numpy as np
 from autograd import make_vjp
 from autograd.extend import defvjp, primitive
 import definitions
-definitions.np = np                      # the same formulas, on values that record how they were computed
+definitions.np = np                      # the same formulas, on values that autograd follows
 for f in ('exp', 'log', 'tanh', 'sqrt', 'cos', 'sin', 'log1p', 'expm1'): definitions.FUNCTIONS[f] = getattr(np, f)
 definitions.FUNCTIONS['erf'] = primitive(definitions.FUNCTIONS['erf'])
 defvjp(definitions.FUNCTIONS['erf'], lambda value, x: lambda g: g * 2 / math.sqrt(math.pi) * np.exp(-x * x))
@@ -28,11 +28,12 @@ def gradients(spec, P, q, k, v, dout):
     vjp, _ = make_vjp(out)(tuple([q, k, v] + [P[n] for n in real]))
     with numpy.errstate(all='ignore'): g = vjp(dout)
     g = dict(zip(['dq', 'dk', 'dv'] + ['d' + n for n in real], g))
-    if spec['shape'].get('values', 'given') == 'keys': del g['dv']   # dk is the gradient with respect to keys as values, too
+    if spec['shape'].get('values', 'given') == 'keys': del g['dv']   # dk is also the gradient with respect to keys as values
     return g
 
 def allowed(spec, P, q, k, v, dout, g, seed=0):
-    """4e-6 of the row's largest gradient had every term been added without its sign, plus 4 times what half an f32 ulp on every input changes."""
+    """4e-6 of the largest sum of |terms| in the row, plus 4 times the change if every input moves by half an f32
+    ulp."""
     rng = numpy.random.default_rng(seed); nudge = lambda x: x * (1 + rng.choice([-1, 1], x.shape) * 2.0 ** -24) if x.dtype.kind == 'f' else x
     moved = [gradients(spec, {n: nudge(x) for n, x in P.items()}, nudge(q), nudge(k), nudge(v), nudge(dout)) for _ in range(4)]
     return {n: 4e-6 * numpy.abs(x).max() + 4 * numpy.max([numpy.abs(m[n] - x) for m in moved], 0) + 0 * x for n, x in g.items()}

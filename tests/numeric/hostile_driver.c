@@ -1,6 +1,5 @@
-/* Calls every entry point of a kernel with impossible problems: sizes, strides and lengths that are negative, close to
-   the limits of 64 bits, or whose products overflow to small numbers. Each call must return an error and write nothing.
-   properties.py builds it with -DKERNEL=NAME_kernel and -fsanitize=undefined, the emitted C and the runtime. */
+/* Calls every entry point with impossible sizes, strides and lengths. Each call must return an error and write
+   nothing. properties.py builds it with -DKERNEL=NAME_kernel and -fsanitize=undefined. */
 #include "attnrt.h"
 
 #include <limits.h>
@@ -15,11 +14,11 @@ __extension__ typedef __int128 wide;
 enum { MAX_PARAMS = 32, SMALL = 4096, PATTERN = 0x3d, SAID = 20 };
 static int failures, refused, served;
 
-/* The arguments of a call: `given` is read and `made` is written. */
+/* The arguments of a call. `given` is read, `made` is written. */
 static unsigned char *given, *made, *work, *state, *saved, *params, *before;
 static void *gradients[MAX_PARAMS];
 static size_t made_bytes, work_bytes, state_bytes, saved_bytes;
-static const struct attn_problem *base; /* the valid problem for which the state was made */
+static const struct attn_problem *base; /* the valid problem of the state */
 
 /* ---- the problems ---- */
 
@@ -67,7 +66,7 @@ static enum verdict of_elements(wide elements)
     return elements > INT64_MAX / 8 ? REFUSED : elements > SMALL ? TOO_LARGE_TO_TRY : SERVED;
 }
 
-/* The product of the positive factors, as a wide number. It stops growing above INT64_MAX, so it does not overflow. */
+/* Returns the product of the positive factors. It is cut off above INT64_MAX. */
 static wide product(const int64_t *factor, int count)
 {
     wide all = 1;
@@ -115,7 +114,7 @@ static enum verdict expected(const struct attn_problem *p, int64_t n_k)
     for (size_t a = 0; a < sizeof array / sizeof *array; a++)
         verdict = worse(verdict, of_array(array[a].strides, p->batch, array[a].of_keys ? p->kv_heads : p->heads,
                                           array[a].of_keys ? n_k : p->n_q, array[a].dim, array[a].written));
-    /* A parameter may have a row for each head, query or key. Its size must fit, too. */
+    /* A parameter may have a row per head, query or key. */
     return worse(verdict,
                  of_elements(product((const int64_t[]){p->batch, p->heads, p->n_q, n_k, D > E ? D : E}, 5)) == SERVED
                      ? SERVED
@@ -136,8 +135,8 @@ static void fail(const char *what, const struct attn_problem *p, long long got)
     puts("");
 }
 
-/* Checks the result of a call: an error is expected if the verdict is REFUSED. After an error, `memory`, the outputs of
-   the call, must be unchanged. */
+/* Checks the result of a call. REFUSED: an error is expected. After an error, the call's outputs `memory` must be
+   unchanged. */
 static void judge(const char *entry, const struct attn_problem *p, enum verdict verdict, int error,
                   const unsigned char *memory, size_t bytes)
 {
@@ -188,7 +187,7 @@ static void call_forward(struct attn_problem p)
     judge("forward that saves", &p, verdict, kernel->forward(&p, params, given, given, given, made, work), made, 0);
 }
 
-/* The verdict on the array of ids, which has problem.capacity elements for each sequence. */
+/* The verdict on ids, which have problem.capacity elements per sequence. */
 static enum verdict of_ids(const struct attn_problem *p)
 {
     bool ids = false;
@@ -232,7 +231,7 @@ static void call_state(struct attn_problem p, const int64_t *lengths)
     p.state_bytes = state_bytes;
     const int begun = kernel->state_init(&p, state);
     if (begun >= 0 && (needed == 0 || needed > state_bytes)) fail("state_init", &p, 0);
-    if (begun >= 0 && verdict != TOO_LARGE_TO_TRY) { /* extend the state, whatever its length is now */
+    if (begun >= 0 && verdict != TOO_LARGE_TO_TRY) { /* extend the state, whatever its length is */
         p.lengths = NULL;
         (void)kernel->extend(&p, params, given, given, given, made, state, work);
     }

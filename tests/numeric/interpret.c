@@ -1,8 +1,7 @@
 /* Evaluates specs with the interpreters. usage: interpret FOLDER…
-   - Each folder has spec.yaml, q.npy, k.npy, v.npy, and document.npy if the mask uses it.
+   - A folder has spec.yaml, q.npy, k.npy, v.npy, and perhaps document.npy.
    - graph.npy is written there: the value of the source graph.
-   - quadratic.npy and linear.npy are written there: the values of the loops of each form for x86-64-v3.
-   - If a form fails, a message is printed to standard error and its file is not written. */
+   - quadratic.npy and linear.npy are written there: the values of each form's loops for x86-64-v3. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"

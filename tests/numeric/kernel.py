@@ -1,4 +1,4 @@
-"""An emitted kernel in a shared library, called with NumPy arrays, and its compilation."""
+"""Compiles a kernel into a shared library, and calls it with NumPy arrays."""
 import ctypes
 import os
 import threading
@@ -11,14 +11,14 @@ from stored import HALVES, rounded
 from suite import ROOT, Failure, check, execute
 
 RUNTIME = os.path.join(ROOT, 'runtime')
-# clang's -O0 compiles in a quarter of the time of gcc's -O1, and no access is optimised away. AddressSanitizer finds
-# the use of wrong pointers; UBSan's checks of pointers would double the time.
+# clang's -O0 is four times as fast as gcc's -O1, and keeps every access. AddressSanitizer finds wrong pointers, so
+# UBSan need not.
 SANITIZED = ['-fsanitize=address,undefined', '-fno-sanitize=null,pointer-overflow', '-fno-sanitize-recover=all',
              '-fopenmp']
 
 
 def best_target():
-    """The target that attnc would choose on this machine."""
+    """The target that attnc chooses on this machine."""
     return next(t.name for t in targets() if t.architecture in (MACHINE, 'any') and t.chosen == 'default'
                 and not missing_flags(t.name))
 
@@ -28,7 +28,7 @@ def runtime_sources():
 
 
 class Made:
-    """An object that is created once, by the first that needs it."""
+    """An object that the first user creates."""
 
     def __init__(self):
         self.lock, self.made = threading.Lock(), {}
@@ -46,7 +46,7 @@ class Made:
 
 
 class Objects(Made):
-    """Object files that all kernels share: the runtime and the caller, for each set of flags."""
+    """Object files that all kernels share, for each set of flags."""
 
     def __init__(self, folder):
         super().__init__()
@@ -76,7 +76,7 @@ class Problem(ctypes.Structure):
         ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
-        """Makes the next calls write to an array [batch, heads, queries]; None: to no array."""
+        """The next calls write to an array [batch, heads, queries], or to none."""
         self.statistics = None if statistics is None else statistics.ctypes.data
         strides = (0, 0, 0) if statistics is None else (s // statistics.itemsize for s in statistics.strides)
         self.statistics_at = Strides(*strides)
@@ -104,7 +104,7 @@ BROADCAST = -2 ** 63   # ATTN_BROADCAST
 
 
 class Kernel:
-    """NAME_kernel of a shared library, called with NumPy arrays."""
+    """NAME_kernel of a shared library."""
 
     def __init__(self, path, name):
         self.library = ctypes.CDLL(path)
@@ -163,7 +163,7 @@ class Kernel:
         return {n: self.as_numbers(x) for n, x in made.items()} | of_arrays
 
     def merge(self, left, right, threads=2):
-        """Merges two pairs of out and statistics; returns the merged pair."""
+        """Merges two pairs of out and statistics."""
         outs = [self.as_stored(np.array(out, self.dtype)) for out, _ in (left, right)]
         B, H, n, _ = outs[0].shape
         problems = [Problem(B, H, H, n, 0, threads=threads) for _ in outs]
@@ -213,8 +213,7 @@ class Kernel:
 
 
 class State:
-    """A state of a kernel, with the arguments of its functions; methods have the names of functions and their
-    results."""
+    """A state of a kernel. Methods have the names and results of the kernel's functions."""
 
     def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False, first=0, rewind=0):
         about = kernel.about
@@ -264,8 +263,8 @@ class State:
         return self.folding(ctypes.byref(self.problem), self.address, right.address)
 
     def try_extend(self, q, k, v, lengths=None, statistics=None, rows=None):
-        """Returns the result of extend, and out, in which rows that may not be written stay NaN. Without q, no
-        output is requested. rows: the parameters with rows of tokens, of the new tokens."""
+        """Returns extend's result, and out, with NaN in rows that may not be written. Without q, no output is
+        requested. rows: parameters with rows of the new tokens."""
         self.kernel.give_parameters(self.params, self.keep, rows or {})
         stored = [None if x is None else self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype))
                   for x in (q, k, v)]
@@ -301,7 +300,7 @@ def inputs(spec, H, G, n_q, n_k, B, seed, folder):
 
 
 def runtime_objects(suite):
-    """The object files of the runtime; suite.objects are the suite's Objects."""
+    """The object files of the runtime."""
     return suite.objects.of('runtime', ['cc', '-O2', '-fopenmp', '-fPIC'], runtime_sources())
 
 

@@ -1,11 +1,8 @@
 #!/usr/bin/python3
-"""Kernels of bf16 on matrix units are compared with definitions.py, their gradients with gradient_definitions.py: with
-every kind of weight and mask, for lengths and sizes around those of a tile register. The bits are equal with emulated
-registers and with the processor's, and for any number of threads. Then: a system that refuses matrix units, and forks.
+"""Kernels of bf16 on matrix units, compared with definitions.py and gradient_definitions.py: every weight and mask,
+sizes around a tile register. Emulation, processor and threads give the same bits.
 
-Emulated kernels run on every machine; if the processor has no matrix units, they are only compared with
-definitions.py. Gradients need autograd, as tests/numeric/gradients.py says.
-"""
+Without matrix units, only emulated kernels run. Gradients need autograd, like gradients.py."""
 import ctypes
 import os
 import random
@@ -98,7 +95,7 @@ LINEAR = {
     'learned-local': {'prepare': ['layernorm'], 'block': 64,
                       'similarity': {'polysketch': SKETCH | {'map': 'learned', 'local': 'exact'}}},
 }
-# Weights that nearly vanish compared with their features: the higher the power, the more of them.
+# The higher the power, the more weights are small compared with their features.
 for degree, local in (2, {}), (8, {'local': 'exact'}), (16, {}), (16, {'local': 'exact'}):
     LINEAR['degree-%d' % degree + '-local' * len(local)] = {
         'prepare': ['layernorm'], 'block': 64, 'similarity': {'polysketch': SKETCH | {'degree': degree} | local}}
@@ -114,7 +111,7 @@ BACKWARD_SHAPES = [(1, 2, 1, 65, 129), (2, 2, 2, 63, 33), (1, 1, 1, 1, 1), (1, 4
                    (1, 1, 1, 17, 16)]
 GRADIENTS = ['causal', 'one', 'eight', 'odd', 'wide', 'alibi', 'documents', 'padded', 'lists', 'blocks', 'dilated', 'heads', 'polynomial',
              'rope', 'sum-plus', 'norm', 'cosine', 'short', 'dropout', 'dropout-window']
-# dq in separate loops, or from keys that were prepared in f32
+# dq in separate loops, or from keys prepared in f32
 APART = {'blocks', 'lists', 'heads', 'rope', 'dilated', 'norm', 'cosine'}
 SHORT = {'alibi', 'dense', 'blocks', 'heads', 'scale', 'prefix', 'rope'}  # definitions.py is slow for these
 
@@ -125,15 +122,15 @@ def flags():
 
 
 def kernels(folder, suite, spec, cc='clang', plain=False, pairs=False):
-    """The kernel on emulated registers, for any processor if `plain`, and on the processor's, or None. For `pairs`:
-    the kernel with the processor's products of pairs only, and None."""
+    """The kernel on emulated registers, and on the processor's registers or None. `plain`: for any processor.
+    `pairs`: only with products of pairs."""
     path = os.path.join(folder, 'matrix.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump({'name': 'matrix', 'dtype': 'bf16'} | spec, f, sort_keys=False)
     done_well([suite.attnc, path, '-o', folder, '--target', 'x86-64-v4'], folder)
     if pairs and 'avx512_bf16' not in flags():
         raise Skip('the processor has no products of bf16')
-    made, units = [], 'amx_bf16' in flags() and not pairs  # these fuse multiplication and addition, and so does the emulation with their bits
+    made, units = [], 'amx_bf16' in flags() and not pairs  # these fuse multiplication and addition, like the emulation
     emulated = ['-DATTN_EMULATE_TILES', '-Wno-psabi', *['-march=native'] * (units or not plain)]
     if pairs: emulated = SLOWER_TOO.split()
     for name, options in [('emulated', emulated)] + [('units', [])] * units:
@@ -146,7 +143,7 @@ def kernels(folder, suite, spec, cc='clang', plain=False, pairs=False):
 
 
 def allowed(shapes, first, spec):
-    """The pairs that the spec's mask allows; queries and keys have positions from `first` on."""
+    """The shapes that the spec allows."""
     return [s for s in shapes if max(s[first:first + 2]) <= spec['shape'].get('max_length', max(s))]
 
 
@@ -174,7 +171,7 @@ def one(folder, suite, name, seed):
 
 
 def linear(folder, suite, name, seed):
-    """The linear form, for lengths around a chunk and with queries after, among and before the keys."""
+    """The linear form, for lengths around a chunk. Queries are after, among or before the keys."""
     given = ON_UNITS | LINEAR[name]
     given = {key: value for key, value in given.items() if value != 'none' or key == 'normalize'}
     spec, emulated, units, _ = kernels(folder, suite, given)
@@ -229,8 +226,7 @@ def linear_gradients(folder, suite, name, seed):
 
 
 def gradients(folder, suite, name, seed, pairs=False):
-    """Compared with gradient_definitions.py. The bits are equal for any number of threads, any wanted gradients,
-    saved values or not, and with the processor's registers, if there are any."""
+    """Compares gradients. Threads, requested gradients, saved values and registers do not change the bits."""
     why = autograd()
     if why:
         raise Skip(why)
@@ -262,7 +258,7 @@ def gradients(folder, suite, name, seed, pairs=False):
 
 
 def masked_at_random(folder, suite, seed):
-    """Nested masks, and masks that take a few keys of every period."""
+    """Nested masks and periodic masks."""
     rng = random.Random(seed)
     mask = random_masks.striped(rng) if seed % 3 else random_masks.mask(rng, rng.randrange(1, 4))
     spec = {'similarity': rng.choice(['softmax', {'softmax': {'modify': 's - (i - j) / 64.0'}}]), 'mask': mask,
@@ -285,7 +281,7 @@ SEES = {'causal': lambda i, key: i >= key,
 
 
 def unseen(folder, suite, name):
-    """NaN and infinity reach only the queries that see them, and in a value only their own column."""
+    """NaN and infinity reach only queries that see them, and in a value only one column."""
     spec, emulated, units, _ = kernels(folder, suite, SPECS[name])
     definitions.make_inputs(spec, folder + '/in', 2, 1, 150, 150, 1, 8)
     P = definitions.read_dir(folder + '/in')
@@ -306,7 +302,7 @@ def unseen(folder, suite, name):
 
 
 def unseen_gradients(folder, suite, name, pairs=False):
-    """NaN and infinity of a key reach only dq of queries that see it; those of a query reach only dk and dv of keys
+    """NaN and infinity of a key reach only dq of queries that see it. Those of a query reach only dk and dv of keys
     that it sees."""
     spec, emulated, units, _ = kernels(folder, suite, SPECS[name] | {'emit': ['forward', 'backward']}, pairs=pairs)
     P = backward.inputs(folder + '/in', spec, (1, 2, 1, 150, 150), 8)
@@ -323,12 +319,12 @@ def unseen_gradients(folder, suite, name, pairs=False):
                     same = ~(query_sees if of == 'dq' else seen)
                     here = '%s at %s %d reaches %s ' % (what, to, at, of)
                     check((made[of][:, :, same] == clean[of][:, :, same]).all(), here + 'of what does not see it')
-                    if to != 'q':  # an infinite score may make a weight of 0
+                    if to != 'q':  # an infinite score may give a weight of 0
                         check(not np.isfinite(made['dq' if to == 'dout' else of][:, :, at]).all(), here + 'not')
 
 
 def refuse():
-    """From now on Linux does not grant this process tile data: seccomp answers arch_prctl with EPERM."""
+    """Linux refuses tile data from now on: seccomp answers arch_prctl with EPERM."""
     class Program(ctypes.Structure):
         _fields_ = [('length', ctypes.c_ushort), ('filter', ctypes.c_void_p)]
     steps = [(0x20, 0, 0, 0), (0x15, 0, 3, 158),               # load the number of the call; arch_prctl?
@@ -343,7 +339,7 @@ def refuse():
 
 
 def in_child(work):
-    """Runs the function in a child process; returns its output if it ended well."""
+    """Runs the function in a child process, and returns its output."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -373,7 +369,7 @@ def small(folder, suite):
 
 
 def refused(folder, suite):
-    """If the system refuses matrix units, the next best version runs."""
+    """Without matrix units, the next best version runs."""
     if 'amx_bf16' not in flags():
         raise Skip('the processor has no matrix units')
     answer, call = small(folder, suite)
@@ -400,7 +396,7 @@ def forked(folder, suite):
 
 
 def signals(folder, suite):
-    """Signal handlers that call a kernel, while another call uses the registers."""
+    """Signal handlers call a kernel while another call uses the registers."""
     with open(os.path.join(folder, 'matrix.yaml'), 'w') as f:
         yaml.safe_dump({'name': 'matrix', 'dtype': 'bf16'} | SPECS['causal'], f)
     done_well([suite.attnc, 'matrix.yaml', '-o', folder, '--target', 'x86-64-v4'], folder)

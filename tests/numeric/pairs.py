@@ -23,7 +23,7 @@ from cover import allowed, all_pairs, cover, impossible, pairs_of
 from processor import MACHINE, missing_flags, targets_of
 from suite import Failure, Suite, check, execute, signal_name
 
-PARTS = 40      # a call without --all takes one of this many parts
+PARTS = 40      # a call without --all takes one of these parts
 SIMILARITY = {
     'softmax': 'softmax', 'scale': {'softmax': {'scale': 0.3}}, 'cap': {'softmax': {'cap': 2.0}},
     'alibi': {'softmax': {'bias': 'alibi'}}, 'dense': {'softmax': {'bias': 'dense', 'cap': 4.0}},
@@ -109,10 +109,10 @@ EMIT = {'forward': ['forward'], 'backward': ['forward', 'backward'], 'decode': [
         'everything': ['forward', 'backward', 'decode'], 'statistics': ['forward', 'statistics'],
         'statistics_backward': ['forward', 'backward', 'statistics'],
         'statistics_decode': ['forward', 'decode', 'statistics']}
-# The form of the kernel: one of them, or both, chosen by the number of keys
+# The form of the kernel: one, or a choice by the number of keys
 FORM = {'quadratic': {'algorithm': 'quadratic'}, 'linear': {'algorithm': 'linear'}, 'auto': {},
         'either': {'schedule': {'crossover': 20}}}
-# the problems of check, or problems of one length each, in batches of two, three and one
+# problem sizes of check, or one length each
 SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths', '33,7', '--heads', '3'],
          'grouped': ['--lengths', '20,41', '--heads', '4/2'], 'shared': ['--lengths', '5,35', '--heads', '3/1']}
 
@@ -127,7 +127,7 @@ OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
 CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}
 CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}   # masks under which either form can be faster
-# Rules: (factors, function that is true if attnc accepts these choices).
+# Rules: (factors, whether attnc accepts these choices).
 RULES = [
     (('dropout', 'form'), lambda dropout, form: dropout == 'kept' or form in ONE_FORM),
     (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
@@ -185,7 +185,7 @@ def told(row):
 
 
 def case(folder, suite, row):
-    """`attnc check`. A seed may draw rows whose weights nearly vanish, so a failure counts only if every seed fails."""
+    """Runs `attnc check`. Weights may nearly vanish by chance, so a failure counts only if every seed fails."""
     path, said = written(folder, row), []
     for seed in '1', '2', '3':
         done = execute([suite.attnc, 'check', path, '--threads', row['threads'], '--target', row['target'], '--seed',
@@ -199,8 +199,8 @@ def case(folder, suite, row):
 
 
 def refused(folder, suite, choices, pairs):
-    """Pairs that the rules leave no row for: attnc refuses them in the specs that come closest to the rules. Pairs
-    with `either` are skipped, because a spec has both forms only if the cost model says so."""
+    """Pairs that no allowed row has: attnc refuses them in the closest specs. Pairs with `either` depend on the cost
+    model and are skipped."""
     rng, taken = random.Random(1), []
     for a, x, b, y in sorted(pairs):
         if ('form', 'either') in ((a, x), (b, y)): continue

@@ -1,8 +1,6 @@
-"""Arrays in the arithmetic of a plain loop, with bits that do not depend on NumPy's vector instructions or BLAS.
+"""Arithmetic of a plain loop, with bits that do not depend on NumPy's vector instructions.
 
-Every result is rounded to the arrays' own type. Sums go from the first term to the last. Functions are computed in
-wider numbers, because NumPy has several versions of them that differ in the last place.
-"""
+Every result is rounded to its type. Sums go from first to last. Functions are computed in wider numbers."""
 import numpy as np
 
 WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""Powers of high degree, whose weights overflow or underflow f32 while their quotients do not: forward, gradients
-and decoding are compared with NumPy in float64, for rows of size 1, 10 and 0.01.
-"""
+"""Powers of high degree, whose weights overflow or underflow f32. Forward, gradients and decoding are compared with
+float64, for rows of size 1, 10 and 0.01."""
 import os
 import sys
 
@@ -20,15 +19,14 @@ from stored import HALVES, rounded
 from suite import Suite, check, execute
 
 SIZES = 1, 10, 0.01
-LEAST = {'f64': 2.0 ** -1022, 'f16': 2.0 ** -24}    # the smallest normal number of the result; else 2^-126
+LEAST = {'f64': 2.0 ** -1022, 'f16': 2.0 ** -24}    # the smallest normal number; otherwise 2^-126
 ROUNDING = {'bf16': 2.0 ** -8, 'f16': 2.0 ** -11}
-SHAPES = (1, 4, 2, 45, 150), (2, 2, 2, 3, 70)   # batch, heads, key/value heads, queries, keys: many, and few
+SHAPES = (1, 4, 2, 45, 150), (2, 2, 2, 3, 70)   # batch, heads, key/value heads, queries, keys
 
 
 def attention(power, q, k, v, dout, single=False):
-    """out, dq, dk, dv of causal attention with the weights ((s + alpha) / beta)^p divided by their sum + c, and the
-    scales of these; `single`: inner products are summed in float32, and powers are squares of squares, as in a
-    kernel."""
+    """Causal attention with the weights ((s + alpha) / beta)^p divided by their sum + c: out, dq, dk, dv, and their
+    scales. `single`: sums in float32 and squares of squares, like a kernel."""
     p, alpha, beta, c = power
     group = q.shape[1] // k.shape[1]
     k, v = (np.repeat(x, group, 1) for x in (k, v))
@@ -142,8 +140,8 @@ def one(folder, suite, degree, head, dtype, normalize, seed):
 
 
 def told(folder, suite):
-    """explain says which powers are computed relative to the largest of their row, and the base from which others
-    overflow; there is a warning if ordinary rows overflow."""
+    """explain says which powers are relative to the row's maximum, and where others overflow. If ordinary rows
+    overflow, there is a warning."""
     path = folder + '/told.yaml'
 
     def explained(degree, **more):

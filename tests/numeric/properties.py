@@ -1,10 +1,7 @@
 #!/usr/bin/python3
-"""Properties of emitted C in addition to correct results: no warnings by two compilers, no reports by the sanitizers,
-no allocation or state, linear in v, independent of the number of threads.
+"""Properties of emitted C: no warnings, no reports of sanitizers, no allocation, linear in v, no effect of threads.
 
-The C is compiled as by a user (cc -O2 -fopenmp, no -march) and called from NumPy, and from driver.c for tests of
-memory and errors.
-"""
+The C is compiled as by a user and called from NumPy, and from driver.c for memory and errors."""
 import ctypes
 import os
 import platform
@@ -60,7 +57,7 @@ KERNELS = {
     'given': {'similarity': 'softmax', 'mask': {'expr': 'seen[row][j]'}, 'shape': {'head_dim': 16},
               'arrays': {'seen': {'shape': ['Nq', 'Nk'], 'type': 'bool'}}},
 }
-# The linear forms: properties that a state carried along the keys could break.
+# Linear forms.
 CARRIED = {
     'sketch_local': {'prepare': ['layernorm'],
                      'similarity': {'polysketch': {'degree': 4, 'sketch': 24, 'local': 'exact'}},
@@ -79,7 +76,7 @@ CARRIED = {
     'hedgehog_none': {'similarity': {'linear': {'features': 'hedgehog'}}, 'algorithm': 'linear',
                       'shape': {'head_dim': 16, 'value_dim': 8}},
 }
-# Called with arrays between pages without access, of widths that are not whole vectors, or not whole cache lines.
+# Called with arrays between pages without access. Widths are not whole vectors or cache lines.
 EVERY_ENTRY = ['forward', 'backward', 'decode']
 FENCED = {
     'softmax': {'similarity': 'softmax', 'mask': 'causal', 'emit': EVERY_ENTRY},
@@ -152,7 +149,7 @@ class Emitted(Made):
         return self.once('source', self.emit)
 
     def here(self):
-        """The C with the code of only one target: the one that this machine would choose."""
+        """The C for the target of this machine only."""
         source = self.source()
 
         def make():
@@ -188,17 +185,17 @@ class Emitted(Made):
                           'driver-' + key, [*link, '-Wl,--defsym=kernel_under_test=%s_kernel' % self.name])
 
 
-UNIT = {'bf16': 2.0 ** -8, 'f16': 2.0 ** -11}   # the largest change of a number by rounding to 16 bits, relative to its size
+UNIT = {'bf16': 2.0 ** -8, 'f16': 2.0 ** -11}   # the largest relative change by rounding to 16 bits
 
 
 def allowed(spec, P, q, k, v):
     out = definitions.attend(spec, P, q, k, v)
     error = definitions.allowed_error(spec, P, q, k, v, out)
-    if spec['dtype'] in HALVES:   # both sides are stored, and weights may have been rounded to bf16
+    if spec['dtype'] in HALVES:   # both sides are stored, and weights may be rounded to bf16
         weights = (np.abs(definitions.attend(spec, P, q, k, np.abs(v))).max(-1, keepdims=True)
                    if spec['dtype'] == 'bf16' else 0)
         return 2 * error + 2 * (UNIT[spec['dtype']] * np.abs(out) + OF_LINEAR_FORMS * weights)
-    # both sides are computed; f64 cases test the shared code, not the last bits
+    # both sides are computed; f64 cases do not test the last bits
     return error * (2.0 ** -26 if spec['dtype'] == 'f64' else 2)
 
 
@@ -217,7 +214,7 @@ def linear(folder, emitted):
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 101, 131, 2, 1, folder)
     w = np.random.default_rng(2).standard_normal(v.shape).astype(np.float32).astype(np.float64)
-    if run.stored:   # few digits, so that 2 v - w / 2 is stored exactly
+    if run.stored:   # few digits, so that 2 v - w / 2 is exact
         v, w = (np.clip(np.round(4 * x) / 4, -3, 3) for x in (v, w))
     both = (2 * v - 0.5 * w).astype(run.dtype).astype(np.float64)
     error = 2 * allowed(spec, P, q, k, v) + 0.5 * allowed(spec, P, q, k, w) + allowed(spec, P, q, k, both)
@@ -226,7 +223,6 @@ def linear(folder, emitted):
 
 
 def permuted(folder, emitted):
-    """Without positions, the order of the keys does not matter."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 67, 131, 2, 3, folder)
@@ -237,7 +233,6 @@ def permuted(folder, emitted):
 
 
 def same_bits(folder, emitted):
-    """1, 2, 3 and 7 threads, and a repeated call, give the same bits."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     for B, H, G, n in (2, 4, 4, 1000), (1, 1, 1, 1000), (1, 4, 2, 130):
@@ -251,7 +246,7 @@ def same_bits(folder, emitted):
 
 
 def serial(folder, emitted):
-    """Without -fopenmp the kernel runs on one thread, for every requested number."""
+    """Without -fopenmp the kernel runs on one thread."""
     emitted.source()
     run, with_threads, spec = emitted.library(openmp=False), emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 97, 130, 2, 6, folder)
@@ -261,7 +256,6 @@ def serial(folder, emitted):
 
 
 def prefix_stable(folder, emitted):
-    """Under a causal mask, later tokens change nothing for earlier ones."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 2, 1, 163, 163, 1, 7, folder)
@@ -272,7 +266,7 @@ def prefix_stable(folder, emitted):
 
 
 def masked_rows(folder, emitted):
-    """Rows that see no key are exactly 0, whatever out contained before."""
+    """Rows that see no key are exactly 0."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 190, 41, 2, 8, folder)
@@ -284,7 +278,7 @@ def masked_rows(folder, emitted):
 
 
 def large_logits(folder, emitted):
-    """Queries of size 1e4 and 1e-4, and keys alike, give numbers between the minimum and the maximum of the values."""
+    """Large and small queries and keys give numbers between the minimum and maximum of the values."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     for by in 1e4, -1e4, 1e-4, 0.0:
@@ -297,7 +291,7 @@ def large_logits(folder, emitted):
 
 
 def minus_infinity(folder, emitted):
-    """A bias of -inf is a mask; a row with no other bias is 0."""
+    """A bias of -inf is a mask. A row without other bias is 0."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 97, 200, 1, 10, folder)
@@ -320,7 +314,7 @@ def minus_infinity(folder, emitted):
 
 
 def nan_stays(folder, emitted):
-    """A NaN in a row of q reaches only that row of out; one in a row of k only the rows that see it."""
+    """A NaN in a row of q reaches only that row of out, one in a row of k only rows that see it."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     P, q, k, v = inputs(spec, 4, 2, 130, 130, 2, 12, folder)
@@ -345,7 +339,7 @@ def nan_stays(folder, emitted):
 
 
 def written(folder, suite, spec):
-    """The spec as it is read back, and its kernel."""
+    """Returns the spec as read back, and its kernel."""
     path = os.path.join(folder, spec['name'] + '.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump(spec, f, sort_keys=False)
@@ -357,7 +351,7 @@ EXTREMES = ['exp(fmin(j, s))', 'exp(fmax(-5.0, s))', 'exp(fmin(s, fmax(0.5 * s, 
 
 
 def extremes(folder, suite, weight, dtype):
-    """fmin and fmax return NaN if either argument is NaN, as the definitions do."""
+    """fmin and fmax return NaN if an argument is NaN."""
     spec, run = written(folder, suite, {'name': 'extremes', 'similarity': {'custom': {'weight': weight}},
                                         'dtype': dtype, 'shape': {'head_dim': 8}})
     P, q, k, v = inputs(spec, 2, 1, 5, 40, 1, 1, folder + '/in')
@@ -369,7 +363,7 @@ def extremes(folder, suite, weight, dtype):
 
 
 def zero_rows(folder, suite, what, eps):
-    """A query or key that is 0 stays 0 if rows are divided by their length."""
+    """A query or key of 0 stays 0 after a norm."""
     spec, run = written(folder, suite,
                         {'name': 'zeros', 'dtype': 'f32', 'mask': 'causal', 'shape': {'head_dim': 8}} | what)
     P, q, k, v = inputs(spec, 2, 1, 40, 40, 1, 1, folder + '/in')
@@ -383,8 +377,8 @@ def zero_rows(folder, suite, what, eps):
 
 
 def every_number(folder, emitted):
-    """The value of the only key is the result, for all 16-bit numbers; and the mean of two adjacent numbers is the
-    even one."""
+    """The value of the only key is the result, for all 16-bit numbers. The mean of two adjacent numbers is the even
+    one."""
     emitted.source()
     run, spec = emitted.library(), emitted.spec
     width = spec['shape']['value_dim']
@@ -440,10 +434,10 @@ ALLOWED_SYMBOLS = re.compile(
 
 
 def symbols(folder, emitted, level):
-    """The object file, which a compiler makes without a warning, imports no function that allocates or does I/O, has
-    no writable data, and exports only its own names."""
+    """The object file has no warnings, allocates nothing, does no I/O, has no writable data, and exports only its
+    names."""
     path = os.path.join(folder, 'k.o')
-    source = emitted.here() if level == '-O2' else emitted.source()   # the code of every target takes four times as long
+    source = emitted.here() if level == '-O2' else emitted.source()   # the code of all targets takes four times as long
     quiet([compiler('gcc'), '-std=gnu11', level, '-fopenmp', '-fno-pie', *WARNINGS, '-I', RUNTIME, '-c', source, '-o', path])
     table = [line.split()[-2:] for line in execute(['nm', path]).stdout.splitlines()]
     foreign = sorted(name for kind, name in table if kind in 'UwW' and not ALLOWED_SYMBOLS.fullmatch(name))
@@ -456,7 +450,7 @@ def symbols(folder, emitted, level):
 
 
 def clean_text(folder, emitted):
-    """No path, no date, a command that reproduces the file."""
+    """The text has no path and no date, and a command that reproduces it."""
     with open(emitted.source()) as f:
         text = f.read()
     check(emitted.folder not in text and '/tmp' not in text, 'the C holds a path')
@@ -479,18 +473,18 @@ DRIVERS = {   # name: compiler, flags, checks, environment
     'address-gcc': ('gcc', ['-O0', *SANITIZED], 'layouts threads errors callers settings',
                     {'ASAN_OPTIONS': 'detect_leaks=0'}),
     'thread-gcc': ('gcc', ['-O0', '-fsanitize=thread'], 'callers layouts teams', {}),
-    # With OpenMP the tool needs Archer, which knows the order that the library's barriers imply.
+    # With OpenMP the sanitizer needs Archer, which knows barriers.
     'thread-openmp': ('clang', ['-O1', '-fopenmp', '-fsanitize=thread'], 'threads',
                       {'TSAN_OPTIONS': 'ignore_noninstrumented_modules=1'}),
 }
-FOR_ALL = ['address-clang']   # kernels take one of the other drivers each, in turn
+FOR_ALL = ['address-clang']   # kernels take one of the other drivers each
 IN_TURN = ['gcc', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
 WITH_TABLES = {'given'}   # the workspace grows with the number of tiles
 ALSO = {'documents_carried': ['thread-openmp'], 'given': ['thread-openmp']}   # what threads make for each other
 
 
 def without_avx512(path):
-    """Rewrites the C of a kernel so that its vectors are computed with the instructions that exist."""
+    """Rewrites the C of a kernel for the instructions that exist here."""
     with open(path) as f:
         text = f.read()
     text, targets = re.subn(r'__attribute__\(\(target\("avx512[^"]*"\)\)\)', '', text)
@@ -501,7 +495,7 @@ def without_avx512(path):
 
 
 def fences(folder, suite, spec, target):
-    """forward, backward and extend access no byte outside their arrays, whatever their sizes."""
+    """No access is outside the arrays, in forward, backward and extend."""
     path, line, options = os.path.join(folder, 'fenced.yaml'), [compiler('clang'), '-O0', '-g1'], []
     with open(path, 'w') as f:
         yaml.safe_dump({'name': 'fenced'} | spec, f, sort_keys=False)
@@ -519,8 +513,7 @@ def fences(folder, suite, spec, target):
 
 
 def fenced():
-    """The cases: a few sizes of each form for each target, or all of them with ATTN_FENCES=all. Without AVX-512, its
-    code runs if it names no missing instruction, with all sizes."""
+    """The cases: a few sizes of each form and target, or all with ATTN_FENCES=all."""
     arm = platform.machine() in ('aarch64', 'arm64')
     for t, target in enumerate(['generic', 'aarch64'] if arm else
                                ['generic', 'x86-64-v2', 'x86-64-v3', 'x86-64-v4']):
@@ -542,7 +535,7 @@ def fenced():
 
 
 def hostile(folder, suite, name, spec):
-    """Impossible problems are refused, without undefined behaviour, and nothing is written."""
+    """Impossible problems are refused, and nothing is written."""
     path = os.path.join(folder, name + '.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump({'name': name, 'dtype': 'f32', 'shape': {'head_dim': 8, 'value_dim': 12}} | spec, f,
@@ -574,7 +567,7 @@ def driver(folder, emitted, key):
         done = execute([*before, path, *checks.split()], env=environment, timeout=600, signals=True)
         if 'unexpected memory mapping' not in done.stderr:
             break
-        before = ['setarch', '-R']   # the thread sanitizer may not support this kernel's randomisation of addresses
+        before = ['setarch', '-R']   # the sanitizer may not support this kernel's random addresses
     said = [line for line in done.stdout.splitlines() if not line.startswith('info ')]
     lines = '\n'.join(said[:8] + done.stderr.strip().splitlines()[:25])
     check(done.returncode == 0 and not done.stderr.strip(),
@@ -587,7 +580,7 @@ def main():
     suite.objects = Objects(suite.folder)
     kernels = {name: Emitted(suite, name) for name in KERNELS}
     for n, (name, emitted) in enumerate(kernels.items()):
-        # gcc also warns when it optimises, which symbols() does with gnu11; clang warns before
+        # gcc also warns when it optimises (symbols() with gnu11)
         suite.case('silent-gcc-c11-' + name, silent, emitted, 'gcc', ['-std=c11', '-fsyntax-only', '-fopenmp'])
         for std, more in ('c11', ['-fopenmp']), [('gnu11', ['-fopenmp']), ('c11', [])][n % 2]:
             suite.case('silent-clang-%s%s-%s' % (std, '' if more else '-serial', name), silent, emitted, 'clang',

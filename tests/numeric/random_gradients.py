@@ -37,14 +37,14 @@ from suite import Failure, Skip, Suite, execute, signal_name
 
 DRAWS = 8        # the maximum number of specs drawn for one case
 GUARD = 4096
-STEP = 1e-3      # relative to the largest of three differences; 1/2 and 1/4 of it cancel the leading errors
+STEP = 1e-3      # relative to the largest of three steps; 1/2 and 1/4 of it cancel the leading errors
 ALIKE = 1e-6     # the maximum difference between differences, relative to the terms of the slope
 RIGHT = 1e-5     # the maximum difference between the gradient and the slope
 LARGEST = {'head_dim': 20, 'value_dim': 20, 'sketch': 6, 'count': 8, 'hidden': 6, 'size': 20, 'degree': 8}
 
 
 class Wrong(Failure):
-    """`kind`: the way of failing; a reduced spec must fail in the same way."""
+    """`kind`: how it failed; a reduced spec must fail in the same way."""
     def __init__(self, kind, said):
         super().__init__('%s: %s' % (kind, said))
         self.kind = kind
@@ -79,13 +79,13 @@ def draw(seed, number):
     if spec.get('prepare') and spec['shape']['head_dim'] < 3: spec['shape']['head_dim'] = 4
     d |= {'spec': spec, 'targets': ['generic'], 'n_k': n_k, 'n_q': n_k if rng.random() < 0.5 else length(),
           'batch': rng.choice([1, 2, 3])}
-    if 'learned' in str(spec['similarity']):   # networks are computed for every pair of a tile, and have dozens of arrays
+    if 'learned' in str(spec['similarity']):   # networks are slow and have dozens of arrays
         d |= {'heads': 2 // d['batch'] or 1, 'kv_heads': 1, 'n_q': min(d['n_q'], 20), 'n_k': min(n_k, 20)}
     return d
 
 
 def compiled(suite, d, folder):
-    """The library of a draw; Skip if attnc says that it has no gradients, or refuses it for another valid reason."""
+    """Returns the library of a draw. Skips it if attnc has a valid reason to refuse it."""
     while True:
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
@@ -107,7 +107,7 @@ def compiled(suite, d, folder):
 
 
 class Function:
-    """<out, dout> as a function of the arrays, and its gradient, both computed by the kernel."""
+    """<out, dout> as a function of the arrays, and its gradient, from the kernel."""
 
     def __init__(self, kernel, d, arrays, dout):
         self.kernel, self.arrays, self.dout, library = kernel, arrays, dout, kernel.library
@@ -136,7 +136,7 @@ class Function:
         self.check_guards(name)
 
     def room(self, shape, dtype=np.float64):
-        """An array of that shape, aligned to 64 bytes, between bytes that nothing may write."""
+        """An array of that shape between bytes that must not be written."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         whole = np.full(size + 2 * GUARD + 64, 0xff, np.uint8)   # NaN
         begin = -whole.ctypes.data % 64 + GUARD
@@ -177,7 +177,8 @@ class Function:
 
 
 def slope(function, name, direction):
-    """The slope of <out, dout> along a direction, and the sum of its absolute terms; Skip if differences disagree."""
+    """The slope of <out, dout> along a direction, and the sum of its |terms|. Skips the draw if differences
+    disagree."""
     found, sizes = [], 0.0
     for step in STEP, STEP / 2, STEP / 4:
         ends = []
@@ -192,7 +193,7 @@ def slope(function, name, direction):
 
 
 def compared(d, folder, kernel):
-    """Compares the gradients of all arrays; returns how many could be judged."""
+    """Compares the gradients of all arrays. Returns how many could be judged."""
     spec = definitions.load(folder + '/spec.yaml')
     sizes = d['heads'], d['kv_heads'], d['n_q'], d['n_k'], d['batch']
     definitions.make_inputs(spec, folder + '/in', *sizes, d['seed'])
@@ -211,7 +212,7 @@ def compared(d, folder, kernel):
         direction = rng.standard_normal(gradient.shape)
         wanted, apart, terms = slope(function, name, direction)
         with np.errstate(all='ignore'): along = (gradient * direction).sum()
-        sizes = np.abs(gradient * direction).sum() + 1e-4 * terms   # a difference is only as accurate as the sums that it is computed from
+        sizes = np.abs(gradient * direction).sum() + 1e-4 * terms   # a difference is as accurate as its sums
         if apart > ALIKE * sizes and np.isfinite(gradient).all(): continue
         judged += 1
         if not abs(along - wanted) <= RIGHT * sizes:
@@ -222,7 +223,7 @@ def compared(d, folder, kernel):
 
 
 def judge(suite, d, folder):
-    """Compares in a child process, which a kernel may crash."""
+    """Compares in a child process, because a kernel may crash."""
     path = compiled(suite, d, folder)
     read, write = os.pipe()
     child = os.fork()
@@ -254,7 +255,7 @@ def told(d):
 
 
 def smaller(suite, d, wrong, folder):
-    """The smallest spec that fails in the same way, and the failure; one of each kind is enough."""
+    """The smallest spec that fails in the same way, and its failure."""
     if wrong.kind in suite.seen: return d, wrong
     suite.seen.add(wrong.kind)
     last = wrong

@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""Random masks and expressions against definitions.py: masks nested in each other, expressions in masks, weights and
-logits, at lengths that are aligned to nothing. Most through the interpreters of both IRs (one case is a handful of
-specs), some as compiled kernels.
+"""Random masks and expressions, compared with definitions.py, at odd lengths. Most run in the interpreters (several
+specs per case), some as kernels.
 
-random_masks.py ATTNC [--seed N] [--specs N] [--kernels N]; a case is repeated with --only and the same seed.
-"""
+random_masks.py ATTNC [--seed N] [--specs N] [--kernels N]; repeat a case with --only and the same seed."""
 import os
 import random
 import sys
@@ -25,7 +23,7 @@ EACH = 20
 
 
 def neighbourhood(rng):
-    """The neighbours of a query in an image that is stored row by row, complete or cut off at its edges."""
+    """A query's neighbours in an image that is stored row by row, whole or cut off."""
     width, rows = rng.choice([5, 8, 16, 24, 48]), rng.randrange(2, 12)
     near, tall = rng.randrange(1, max(2, width // 3)), rng.randrange(3)
     row, column = '%%s / %d' % width, '%%s %%%% %d' % width
@@ -40,7 +38,7 @@ def neighbourhood(rng):
 
 
 def striped(rng):
-    """A mask that takes a few keys of every period, combined with others or not."""
+    """A periodic mask, alone or combined with others."""
     d, w = rng.choice([2, 3, 4, 5, 7, 8, 12]), rng.randrange(1, 12)
     period = rng.choice([5, 8, 16, 24, 48, 64])
     run = rng.randrange(1, period)
@@ -73,7 +71,7 @@ def striped(rng):
 
 
 def draw_striped(rng, name):
-    """Such a mask with other uses of positions: rotated keys, biases, normalised keys, types of elements."""
+    """A periodic mask with other uses of positions, such as rope or a bias."""
     similarity = rng.choice(['softmax', 'softmax', {'softmax': {'bias': 'alibi'}},
                              {'softmax': {'modify': 's - (i - j) / 64.0'}},
                              {'custom': {'weight': '(1 + s * s) * (1 + (i - j) % 3 == 0)'}}])
@@ -103,7 +101,7 @@ def draw(rng, name):
 
 
 def prepare(folder, drawn, seed):
-    """Writes the spec and its inputs; returns the spec as definitions.py reads it."""
+    """Writes the spec and its inputs. Returns the spec as definitions.py reads it."""
     spec, (n_q, n_k), (heads, kv_heads), batch = drawn
     os.makedirs(folder, exist_ok=True)
     with open(folder + '/spec.yaml', 'w') as f:
@@ -117,12 +115,12 @@ def prepare(folder, drawn, seed):
 
 
 def in_order(folder):
-    """Sorts ids, as a carried state needs them."""
+    """A state needs sorted ids."""
     return not os.path.exists(folder + '/document.npy') or (np.diff(np.load(folder + '/document.npy')) >= 0).all()
 
 
 def answer(spec, folder, of_kernel=False):
-    """The expected output, the scale of its rows, and the tolerance of a kernel."""
+    """The expected output, the scale of its rows, and the tolerance."""
     arrays = {n: x.astype(np.float64) for n, x in definitions.read_dir(folder).items() if n in ('q', 'k', 'v')}
     q, k, v = arrays['q'], arrays['k'], arrays['v']
     P = {n: x for n, x in definitions.read_dir(folder).items() if n in ('document', 'lengths', 'blocks')}

@@ -40,13 +40,12 @@ from suite import ROOT, Failure, Skip, Suite, execute, signal_name
 
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-std=gnu11', '-I', os.path.join(ROOT, 'runtime')]
 MAX_F16 = 65504   # a larger gradient is infinite in f16
-CANCELS = 8    # times the tolerance: the gradient's terms cancel, or it is wrong
+CANCELS = 8    # relative to the tolerance: the gradient's terms cancel, or it is wrong
 LONGEST = 4    # seconds of `attnc check`
-CANCELLED = 1e-9     # relative to the largest gradient: smaller gradients are only rounding errors
+CANCELLED = 1e-9     # relative to the largest gradient: smaller ones are only rounding
 MOST_PAIRS = 40000   # the maximum number of pairs of query and key, of all heads, for gradient_definitions.py
-DRAWS = 6      # the maximum number of specs drawn for one case, until one has numbers to compare
-# Messages of attnc about specs that the language allows, and the function that removes the cause; None: the whole spec
-# is dropped.
+DRAWS = 6      # the maximum number of specs drawn for one case
+# Valid reasons of attnc to refuse a spec, and the function that removes the cause. None: the spec is dropped.
 REFUSED = [
     (r"there is no linear form(: | with 'dropout')", lambda spec, m: spec.pop('algorithm')),
     (r"the knob '(\w+)' has no effect on this spec: ", lambda spec, m: [e.pop(m[1], None) for e in entries(spec)]),
@@ -144,7 +143,7 @@ FOUND = {
 
 
 class Wrong(Failure):
-    """`kind`: the way of failing; a reduced spec must fail in the same way."""
+    """`kind`: how it failed; a reduced spec must fail in the same way."""
     def __init__(self, kind, said):
         super().__init__('%s: %s' % (kind, said))
         self.kind = kind
@@ -164,7 +163,7 @@ def ended(line, **options):
 
 
 def command(suite, d, *words, seconds='unlimited'):
-    """Runs an attnc command that ends by itself, or after that many seconds of computing."""
+    """Runs attnc, for at most that many seconds of computing."""
     targets = ['--target', ','.join(d['targets'])] if d['targets'] else []
     environment = suite.environment | ({'ATTNC_CFLAGS': '-O0'} if d['seed'] % 12 else {})   # otherwise as users compile
     limited = ['sh', '-c', 'ulimit -S -t %s; exec "$@"' % seconds, 'sh', suite.attnc, *words, *targets]
@@ -181,13 +180,12 @@ def error_of(text):
 
 
 def kind_of(text):
-    """The kind of an error: its text without the parts that depend on the spec."""
+    """The kind of an error: its text without details of the spec."""
     return re.sub(r"'[^']*'|\d+", '_', error_of(text.replace('‘', "'").replace('’', "'")))
 
 
 def accepted(suite, d, folder):
-    """Writes the C of the spec without the parts that attnc refuses. Returns the spec's file (None: everything is
-    refused), and those parts."""
+    """Writes the C of the spec without refused parts. Returns the spec's file or None, and those parts."""
     refused = []
     while True:
         shutil.rmtree(folder, ignore_errors=True)
@@ -235,7 +233,7 @@ def run(suite, d, folder, path, *options):
 
 
 def rounding(folder, name, linear):
-    """The change of a row by rounding f32 to bf16 before a product, on this processor, relative to its scale."""
+    """The change of a row by rounding to bf16 on this processor, relative to its scale."""
     if not multiplies_bf16(): return 0.0
     with open(os.path.join(folder, name + '.loops')) as f: loops = f.read()
     arrays = dict(re.findall(r'^array (\S+) (.*)', loops, re.M))
@@ -245,7 +243,7 @@ def rounding(folder, name, linear):
 
 
 def compared(suite, d, folder, path, linear):
-    """Compares `attnc run` with definitions.py. Raises Skip if the definitions have no numbers to compare."""
+    """Compares `attnc run` with definitions.py. Skips the draw if there are no numbers to compare."""
     spec, into = {'dtype': 'f32'} | definitions.load(path), folder + '/in'
     sizes = d['heads'], d['kv_heads'], d['n_q'], d['n_k'], d['batch']
     try:
@@ -264,7 +262,7 @@ def compared(suite, d, folder, path, linear):
     try:
         with np.errstate(all='ignore'): why = judge(out)
         if why and re.search('taylor1|identity|favor_trig|custom', str(spec['similarity'])):
-            # perturbed inputs change nothing there, as in 1 - x / |x| for one element
+            # perturbed inputs change nothing, as in 1 - x / |x| for one element
             exact = np.broadcast_to(answer.allowed + beside == 0, out.shape)
             if exact.any() and not judge(np.where(exact, answer.expected, out)): raise Skip('weights cancel exactly')
     except Failure as failure:
@@ -275,13 +273,12 @@ def compared(suite, d, folder, path, linear):
 
 
 def times(why):
-    """How many times the tolerance the error in a message of a judge is."""
+    """The error in a judge's message, relative to the tolerance."""
     return float(re.search(r'off by (\S+) times|$', why)[1] or 'inf')
 
 
 def accurate_if_quadratic(suite, d, folder, path, judge):
-    """Whether the quadratic form is within the tolerance. A weight near 0 is a sum of many products of features that
-    cancel, so the linear form loses more digits than the inner product does."""
+    """Whether the quadratic form is within the tolerance. A linear form loses more digits if features cancel."""
     with open(path) as f: spec = yaml.safe_load(f)
     other = os.path.join(folder, 'quadratic.yaml')
     with open(other, 'w') as f:
@@ -290,13 +287,13 @@ def accurate_if_quadratic(suite, d, folder, path, judge):
 
 
 def differentiated(suite, d, folder, path):
-    """Compares the gradients of `attnc run` with gradient_definitions.py. Returns '', or why all were skipped."""
+    """Compares the gradients of `attnc run`. Returns '', or why all were skipped."""
     spec, pairs = {'dtype': 'f32'} | definitions.load(path), d['batch'] * d['heads'] * d['n_q'] * d['n_k']
     if suite.without or pairs > MOST_PAIRS: return suite.without or 'gradient_definitions.py takes it long'
     normed = 'layernorm' in str(spec.get('prepare')) or "'learned'" in str(spec['similarity'])
     if normed and spec['shape']['head_dim'] <= 2:
         return 'layernorm makes 1 and -1 of any two elements: only rounding errors are left of dq and dk'
-    for seed in range(d['seed'], d['seed'] + 3):   # a seed may draw rows whose weights nearly vanish
+    for seed in range(d['seed'], d['seed'] + 3):   # weights may nearly vanish with one seed
         why = differentiated_once(suite, d, folder, path, spec, seed)
         if not why: return ''
         if times(why) > CANCELS: break
@@ -325,7 +322,7 @@ def checked(suite, d, path):
     said, sizes = '', []   # every tenth case uses all shapes of check
     if d['seed'] % 10:
         sizes = ['--lengths', ','.join(map(str, d['lengths'])), '--heads', '%d/%d' % (d['heads'], d['kv_heads'])]
-    for seed in 1, 2, 3:   # a seed may draw rows whose weights nearly vanish; a failure counts if all seeds fail
+    for seed in 1, 2, 3:   # weights may nearly vanish with one seed, so all seeds must fail
         done = command(suite, d, 'check', path, *sizes, '--threads', d['threads'], '--seed', seed, seconds=LONGEST)
         if done.returncode == 0: return ''
         if done.returncode == -signal.SIGXCPU: return 'check: thousands of features take it long'
@@ -337,7 +334,7 @@ def checked(suite, d, path):
 
 
 def judge(suite, d, folder, numbers):
-    """Runs all checks of a draw, whose spec then lacks the refused parts. Returns the skipped checks."""
+    """Runs all checks of a draw without its refused parts. Returns the skipped checks."""
     path, refused = accepted(suite, d, folder)
     if not path and numbers: raise Skip(refused[-1])
     if not path: return refused
@@ -363,7 +360,7 @@ def told(d):
 
 
 def smaller(suite, d, wrong, folder, numbers):
-    """The smallest spec that fails in the same way, and the failure; one of each kind is enough."""
+    """The smallest spec that fails in the same way, and its failure."""
     if wrong.kind in suite.seen: return d, wrong
     suite.seen.add(wrong.kind)
     last = wrong

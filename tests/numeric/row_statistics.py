@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""The statistics of rows (`emit: statistics`) compared with definitions.py, and results for two sets of keys that are
-merged.
+"""The statistics of rows (`emit: statistics`), compared with definitions.py, and merged results.
 
-Kernels are compiled as by a user and called from NumPy: with contiguous statistics and with gaps between them, with and
-without them, token by token. Results for parts of the keys are merged and compared with the result for all keys.
-"""
+Statistics are contiguous or have gaps. Results for parts of the keys are merged and compared with the result for all
+keys."""
 import os
 import sys
 
@@ -29,7 +27,7 @@ SIMILARITY = {
     'favor': {'linear': {'features': {'favor_positive': {'count': 8}}}},
     'local': {'polysketch': {'degree': 4, 'sketch': 4, 'local': 'exact'}},
     'exponential': {'custom': {'weight': 'exp(s / 4) * (1 + s * s)'}},
-    'zero': {'custom': {'weight': 's > 0 ? s * s : 0.0'}},   # a row may see keys whose weights are all 0
+    'zero': {'custom': {'weight': 's > 0 ? s * s : 0.0'}},   # a row may see only keys with weight 0
 }
 NORMALIZE = {'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'sink': {'sink': 'h * 0.5 - i * 0.02'}, 'none': 'none',
              'learned': {'sink': 'sink[h] * 2'}}
@@ -85,7 +83,7 @@ OUT = {'f32': 2e-5, 'f64': 1e-12, 'f16': 2.0 ** -9, 'bf16': 2.0 ** -6}
 
 
 def close(what, got, expected, tolerance):
-    """Numbers that are not finite must be equal; the others agree relative to 1 plus their size."""
+    """Numbers that are not finite must be equal. Others agree relative to 1 plus their size."""
     unseen = ~np.isfinite(expected)
     check(np.array_equal(got[unseen], expected[unseen]), what + ': a row that sees no key, or one that does')
     off = np.abs(got[~unseen] - expected[~unseen]) / (1 + np.abs(expected[~unseen]))
@@ -100,7 +98,7 @@ def spec_of(name):
 
 
 def array(kernel, shape, gaps):
-    """An array of statistics full of NaN, and a view of it that a call writes."""
+    """An array of NaN, and a view of it for a call to write."""
     B, H, n = shape
     memory = np.full((B, n, H + 1, 3) if gaps else (B, H, n), np.nan, kernel.dtype)
     return memory, memory[:, :, :H, 1].transpose(0, 2, 1) if gaps else memory
@@ -123,7 +121,7 @@ def one_shape(kernel, spec, folder, shape, seed):
 
 
 def merged(kernel, spec, given):
-    """Parts of the keys, the first of them empty, merged one after the other."""
+    """Parts of the keys, one empty, merged one after the other."""
     P, q, k, v = given
     n = k.shape[2]
     tolerance, worst = OUT[spec['dtype']], 0.0
@@ -145,7 +143,7 @@ def merged(kernel, spec, given):
 
 
 def grown(kernel, spec, folder, seed):
-    """Statistics of extend, in pieces, in sequences of different lengths."""
+    """Statistics of extend, in pieces."""
     B, H, G, n = 2, 4, 2, 140
     P, q, k, v = inputs(spec, H, G, n, n, B, seed, folder)
     _, statistics = definitions.attend(spec, dict(P), q, k, v, statistics=True)

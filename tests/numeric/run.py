@@ -30,7 +30,7 @@ from processor import SLOWER_TOO, missing_flags, rounding, targets_of
 from stored import HALVES, holds, off_by
 from suite import Failure, Skip, Suite, check, execute
 
-# A name is one choice; if it lists several specs, the kernels that use it take them in turn.
+# A name is one choice. If it lists several specs, kernels take them in turn.
 SIMILARITY = {
     'softmax': ['softmax'],
     'scale': [{'softmax': {'scale': 0.3}}, {'softmax': {'scale': 0.05}}, {'softmax': {'scale': 0.5}}],
@@ -67,7 +67,7 @@ SIMILARITY['named'] = [
     {'custom': {'weight': '(0.5 + s) * (0.5 + s) * (2 + cos(i * 0.7 + b)) * (1 + (int)sqrt(j) % 3 + log1p(j)) + 0.5'}}]
 BLOCKS = [16, 100]   # for `local: exact`
 
-# Weights of both signs, and high powers of small numbers: without a denominator that may vanish.
+# Weights of both signs, and high powers: without a denominator that may vanish.
 ALONE = [{'similarity': {'linear': {'features': f}}, 'normalize': 'none', 'mask': 'causal'} for f in (
     'identity', {'favor_trig': {'count': 16}}, {'favor_trig': {'count': 64}})] + [
         {'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'mask': {'window': {'left': 40}}},
@@ -100,7 +100,7 @@ MASK = {
               {'expr': 'cos(i * 0.2) + sin(j * 0.1) < clamp(i - j, 0, 9) * 0.2 + (row == Nq - 1)'}],
     'prefix': [{'prefix': {'length': 70}}, {'prefix': {'length': 1}}, {'prefix': {'length': 96}}],
 }
-# Unions of blocks, some of them random, and other uses of any, all and not.
+# Unions of blocks, and other uses of any, all and not.
 UNIONS = [
     {'any': ['causal', {'prefix': {'length': 70}}]},
     {'all': ['causal', {'any': [{'window': {'left': 30}}, {'prefix': {'length': 4}}]}]},
@@ -127,8 +127,7 @@ UNIONS = [
     {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 20}}}]},
 ]
 
-# (the mask with ids, the similarity, the order of ids): as given, sorted, in no order, the smallest and
-# the largest numbers, many runs. A fourth element: in the linear form, and with other keys of the spec.
+# (the mask with ids, the similarity, the order of ids). A fourth element: other keys of the spec, in the linear form.
 DOCUMENTS = [('document', 'softmax', 'sorted'), ({'all': ['causal', 'document']}, 'softmax', 'sorted'),
              ({'all': ['causal', 'document']}, 'softmax', 'mixed'),
              ({'all': ['document', {'window': {'left': 40, 'right': 3}}]}, {'softmax': {'cap': 3.0}}, 'extreme'),
@@ -151,7 +150,7 @@ DOCUMENTS += [({'all': ['causal', 'document']}, {'linear': {'features': 'elu_plu
                {'block': 16}),
               ({'all': ['causal', 'document']}, {'custom': {'weight': '(1 + s) * (1 + s) * pow(0.96, i - j)'}},
                'many', {'block': 16})]
-# also lengths of sequences, and lists of blocks
+# lengths of sequences, and lists of blocks
 DOCUMENTS += [('lengths', 'softmax', 'sorted'), ({'all': ['causal', 'lengths']}, {'softmax': {'cap': 3.0}}, 'sorted'),
              ({'all': [{'window': {'left': 60, 'right': 21, 'dilation': 3}}, 'lengths']}, 'softmax', 'sorted'),
              ({'any': [{'all': ['document', {'not': 'lengths'}]}, {'window': {'left': 9}}]}, {'polynomial': {'degree': 2}},
@@ -187,7 +186,7 @@ DROPPED = [('softmax', 'causal', 0.25, {}), ('softmax', 'none', 0.9, {'normalize
            ({'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}}, 'causal', 0.5, {'block': 16}),
            ('softmax', 'none', 0.3, {'project': {'linformer': {'size': 33}}})]
 
-# Specs with schedules: a map, or a list by length; run at lengths on both sides of each entry's start.
+# Specs with schedules, run at lengths around the start of each entry.
 NEVER = 2147483647
 SCHEDULED = [
     ({'similarity': 'softmax', 'mask': 'causal'},
@@ -205,7 +204,7 @@ SCHEDULED = [
     ({'similarity': {'linear': {'features': 'hedgehog'}}, 'mask': 'causal'},
      [{'crossover': 1, 'chunk': 16}, {'from': 96, 'crossover': 96, 'rows': 8, 'together': 2}]),
 ]
-# High powers of long inner products multiply their rounding: the average error of rows relative to the tolerance.
+# High powers multiply the rounding of long inner products: the mean error relative to the tolerance.
 LONG_PRODUCTS = [
     (0.130, {'similarity': {'polynomial': {'degree': 6, 'alpha': 0.7, 'beta': 9.0}}, 'prepare': ['layernorm'],
              'shape': {'head_dim': 80, 'value_dim': 8}}),
@@ -258,7 +257,7 @@ OTHERS = 5
 
 
 def spec_of(row, turn, name):
-    """The spec of a row of choices; `turn` counts how often each choice was used."""
+    """The spec of a row of choices. `turn` counts the uses of each choice."""
     def take(table, key):
         variants, n = table[row[key]], turn.get((key, row[key]), 0)
         turn[key, row[key]] = n + 1
@@ -308,13 +307,12 @@ def one_shape(suite, spec, path, folder, shape, target, seed, flags):
 
 
 def level_of(n):
-    """Every sixtieth kernel, and one of each four in turn, is compiled as by users; the others with -O1, in a fifth
-    of the time."""
+    """Every sixtieth kernel is compiled as by users, the others in a fifth of the time."""
     return '-O2' if (n + n // 4) % 60 == 3 else '-O0'
 
 
 def flags_of(n, spec, target):
-    """Every second kernel of bf16 uses products of bf16 even if those are slower."""
+    """Every second kernel of bf16 uses products of bf16 even if they are slower."""
     twice = spec['dtype'] == 'bf16' and target in ('native', 'x86-64-v4') and n % 2 == 0
     return level_of(n) + (' ' + SLOWER_TOO if twice else '')
 
@@ -341,7 +339,7 @@ def kernel(folder, suite, spec, shapes, target, seed, flags):
 
 
 def long_rows(folder, suite, spec, n, seed):
-    """Some rows of a long sequence, and equal bits on one, two and three threads."""
+    """Some rows of a long sequence. One, two and three threads give equal bits."""
     path, d, outs = os.path.join(folder, spec['name'] + '.yaml'), os.path.join(folder, 'long'), []
     with open(path, 'w') as f:
         yaml.safe_dump(spec, f, sort_keys=False)
@@ -365,7 +363,7 @@ def long_rows(folder, suite, spec, n, seed):
 
 
 def same_everywhere(folder):
-    """The expected results do not depend on the vector instructions that NumPy chooses."""
+    """Expected results do not depend on NumPy's vector instructions."""
     core = np.core if np.__version__ < '2' else np._core
     features, said = core._multiarray_umath.__cpu_features__, set()
     found = [f for f in core._multiarray_umath.__cpu_dispatch__ if features[f]]

@@ -1,5 +1,4 @@
-"""Prints expected results of numeric tests, to compare them under NumPy's different vector instructions. usage:
-same.py FOLDER"""
+"""Prints expected results of numeric tests, to compare them under other vector instructions. usage: same.py FOLDER"""
 import hashlib
 import os
 import sys
@@ -27,7 +26,7 @@ def main(folder):
             spec = spec | {'name': 'same%d' % n, 'dtype': dtype,
                            'shape': {'head_dim': 20, 'value_dim': 24}, 'mask': 'causal'}
             answer = draw(spec, os.path.join(folder, '%d%s' % (n, dtype)), (2, 1, 30, 33, 1), n)
-            # Answers are in wider numbers than the kernel's, whose last digits may differ.
+            # the last digits of wider numbers may differ
             print(n, dtype, hashlib.sha256(np.asarray(answer.own).tobytes()).hexdigest(), '%.6g %.6g %.6g' % (
                 answer.expected.astype(np.float64).sum(), answer.allowed.sum(), answer.wider))
 

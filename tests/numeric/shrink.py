@@ -1,5 +1,4 @@
-"""Reduces failing cases: keys and items are removed, numbers become small, a node of an expression becomes one of
-its parts."""
+"""Reduces failing cases: removes keys and items, makes numbers small, replaces an expression by a part."""
 import copy
 import re
 
@@ -8,7 +7,7 @@ LEVELS = [['||'], ['&&'], ['==', '!='], ['<', '<=', '>', '>='], ['+', '-'], ['*'
 
 
 def parse(text):
-    """An expression as nested lists: [operator or function, operand…]; names and numbers are strings."""
+    """An expression as nested lists: [operator or function, operand…]."""
     tokens = TOKEN.findall(text) + ['']
 
     def take():
@@ -81,7 +80,7 @@ def trees(x):
     """Smaller YAML values."""
     if isinstance(x, dict):
         for key in x: yield {k: v for k, v in x.items() if k != key}
-        if len(x) == 1: # a choice with options: the bare word, and smaller options (of masks)
+        if len(x) == 1: # a choice with options: the bare word, and smaller options
             (key, inside), = x.items()
             yield key
             if isinstance(inside, (dict, list)):
@@ -97,7 +96,7 @@ def trees(x):
 
 
 def drawn(d):
-    """Smaller draws: first with smaller specs, then with simpler ways to compile and run them."""
+    """Smaller draws: smaller specs first, then simpler builds and runs."""
     spec = d['spec']
     for key in ('similarity', 'mask'):
         for plain in ('softmax', 'causal'):
@@ -121,7 +120,7 @@ def drawn(d):
 
 
 def shrink(d, fails, deadline):
-    """The smallest draw that still `fails`, found before deadline() is true."""
+    """The smallest draw that still `fails`, found in time."""
     found = True
     while found and not deadline():
         found = False

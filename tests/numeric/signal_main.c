@@ -1,8 +1,7 @@
-/* Tests that a kernel on matrix units may be called in a signal handler that interrupts a call of the same kernel. Two
-   threads call it, each with its own arrays.
-   - Built with KERNEL, the C file of a kernel named matrix with head_dim 64.
-   - Built without OpenMP, because a signal handler may not call its functions.
-   - Prints the number of interrupted calls. Exit status 1: a result has different bits. */
+/* Tests that a signal handler may call a kernel that it interrupts, on matrix units. Two threads call it.
+   - KERNEL: the C file of a kernel named matrix with head_dim 64
+   - without OpenMP, because a signal handler may not call it
+   - prints the number of interrupted calls; exit status 1: other bits */
 #include KERNEL
 
 #include <pthread.h>
@@ -21,7 +20,7 @@ struct call_of {
     int n;
 };
 
-static _Thread_local struct call_of *inside; /* the call that the signal handler makes in this thread */
+static _Thread_local struct call_of *inside; /* this thread's call inside the signal handler */
 static _Thread_local volatile sig_atomic_t running;
 static volatile sig_atomic_t interrupted, wrong;
 
@@ -40,7 +39,7 @@ static void handle(int number)
 {
     (void)number;
     if (!running) return;
-#ifdef ATTN_EMULATE_TILES /* saved here, as the system does with the tile registers of a processor */
+#ifdef ATTN_EMULATE_TILES /* saved here, as the system saves tile registers */
     __typeof__(emulated_tile[0]) saved[8];
     memcpy(saved, emulated_tile, sizeof saved);
 #endif
@@ -99,7 +98,7 @@ int main(void)
     if (sigaction(SIGALRM, &action, NULL) != 0) return 2;
     for (int t = 0; t < THREADS; t++)
         if (pthread_create(&thread[t], NULL, work, call[t]) != 0) return 2;
-    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* so that the two threads get the signals, and not this one */
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* only the two threads get the signals */
     setitimer(ITIMER_REAL, &often, NULL);
     for (int t = 0; t < THREADS; t++) pthread_join(thread[t], NULL);
     setitimer(ITIMER_REAL, &never, NULL);

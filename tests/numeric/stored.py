@@ -1,13 +1,13 @@
-"""16-bit storage of q, k, v and out: the rounded numbers, and the minimum error before rounding."""
+"""16-bit storage of q, k, v and out."""
 import numpy as np
 
 HALVES = ('bf16', 'f16')
-# digits of the fraction, smallest exponent of a normal number, and the number from which on they round to infinity
+# digits of the fraction, smallest exponent of a normal number, first number that becomes infinity
 LIMITS = {'bf16': (7, -126, np.inf), 'f16': (10, -14, 65520.0)}
 
 
 def rounded(x, dtype):
-    """x, an array of f32, rounded to `dtype`, as an array of f32: to nearest, ties to even."""
+    """Rounds an f32 array to `dtype`, ties to even; returns f32."""
     x = np.ascontiguousarray(x, np.float32)
     if dtype == 'f16':
         with np.errstate(over='ignore'):
@@ -19,7 +19,7 @@ def rounded(x, dtype):
 
 
 def off_by(out, expected, dtype):
-    """|out - expected|; for 16 bits minus half a unit in out's last place, the largest error of rounding."""
+    """|out - expected|, for 16 bits without rounding (half an ulp)."""
     if dtype not in HALVES:
         return np.abs(out - expected)
     digits, least, infinity = LIMITS[dtype]

@@ -1,4 +1,4 @@
-/* A team: threads of the caller on which a kernel runs instead of OpenMP's. The pthreads are created for each call. */
+/* A team: threads of the caller, instead of OpenMP's. Each call creates them. */
 #ifndef TEAM_H
 #define TEAM_H
 
@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { TEAM_THREADS = 4 }; /* the maximum: a call that asks for more threads gets 4 */
+enum { TEAM_THREADS = 4 }; /* the maximum: a call that asks for more gets 4 */
 static int team_runs;      /* the number of calls that ran on the team */
 static pthread_barrier_t team_meeting;
 struct team_work {

@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""NaN and infinity in keys and values that a query does not see: its row has the same bits as without them, under every
-mask, in both forms.
+"""A query that does not see a key ignores its NaN and infinity: its row has the same bits, under every mask and in both
+forms.
 
-Kernels are compiled as by a user and called from NumPy, with and without NaN or infinity in an array. In one column
-of v it reaches no other column, and every query that sees it has a number that is not finite there.
-"""
+In a column of v, NaN or infinity reaches no other column, and every query that sees it."""
 import itertools
 import os
 import sys
@@ -72,7 +70,7 @@ HEADS, KV_HEADS, BATCH = 2, 1, 2
 
 
 def specs():
-    """(name, spec): every mask with every dtype, every similarity with some of the masks."""
+    """(name, spec): every mask with every dtype, every similarity with some masks."""
     similarity = itertools.cycle(SIMILARITIES)
     for m, mask in enumerate(MASKS):
         for dtype in ['f32', DTYPES[1 + m % 3]]:
@@ -92,7 +90,7 @@ def same(a, b):
 
 
 def planted(rng, n_k):
-    """(array, key, column or all of them, value): at both ends, around the edges of tiles and at other places."""
+    """(array, key, column or all, value): at the ends, at edges of tiles, and elsewhere."""
     keys = sorted({0, n_k - 1, 15, 16, 47, *rng.integers(0, n_k, 2).tolist()})
     for n, key in enumerate(keys):
         yield 'v', [key], n % 3 + 1, [np.nan, np.inf, -np.inf][n % 3]
