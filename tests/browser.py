@@ -1,4 +1,4 @@
-"""Controls headless Chromium with the DevTools protocol through a pipe. Messages are JSON and end with a zero byte."""
+"""Controls headless Chromium through a pipe, with JSON messages that end with a zero byte (DevTools protocol)."""
 import fcntl
 import json
 import os
@@ -12,7 +12,7 @@ import urllib.parse
 
 from suite import Failure, check
 
-ANSWER = 90  # the maximum number of seconds for an answer of the browser
+ANSWER = 90  # the maximum number of seconds for an answer
 
 
 class Browser:
@@ -45,7 +45,7 @@ class Browser:
 
     @staticmethod
     def moved(pair):
-        """Moves the ends of a pipe away from descriptors 3 and 4, which the browser uses."""
+        """Moves the ends of a pipe away from the browser's descriptors 3 and 4."""
         for end in pair:
             yield end
             os.close(end)
@@ -192,7 +192,7 @@ class Page:
         return got['result'].get('value')
 
     def settle(self):
-        """Waits until the page is drawn, including observers of sizes."""
+        """Waits until the page is drawn."""
         self.run('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))')
 
     def click(self, selector):
@@ -223,7 +223,7 @@ class Page:
         self.settle()
 
     def quiet(self):
-        """Checks that the page had no error and requested nothing except itself."""
+        """Checks that the page had no error and requested only itself."""
         self.ask('Page.getLayoutMetrics')
         self.gather(0.05)
         check(not self.complaints, 'the page complains: %s' % self.complaints)

@@ -26,9 +26,8 @@ mkdir "$folder/a b"
 cp "$text" "$folder/a b/text"
 if (cd "$folder" && "$program" "a b/text" --bytes 8192 --threads 2) >"$folder/table" 2>"$folder/err" </dev/null; then
     ok runs
-    # kernel, minimum and maximum share of correct bytes. float64 NumPy with other random vectors: 49, 11, 29 and 48
-    # percent. Random features are little better than the most frequent byte, 15.6 percent; NumPy with three other
-    # seeds: 16 to 18, 18, 20 to 23, and Performer 18 to 19.
+    # kernel, minimum and maximum share of correct bytes. NumPy with other random vectors has 49, 11, 29 and 48 percent.
+    # Random features are little better than the most frequent byte, which has 15.6 percent.
     while IFS='|' read -r kernel least most; do
         row=$(grep "^$kernel " "$folder/table")
         correct=$(sed -E 's/.* ([0-9.]+)% .* ms .*/\1/' <<<"$row")
@@ -77,15 +76,15 @@ for kernel in 'polynomial, degree 4' 'polysketch, r = 64'; do
 done
 expect seed-word 2 '--seed takes a number' --seed one
 
-# Trained models predict more bytes, and the same with one thread and with two.
+# Trained models predict more bytes. One thread and two give the same.
 for threads in 1 2; do
     "$program" "$text" --bytes 4096 --train 40 --threads $threads 2>/dev/null </dev/null >"$folder/trained$threads"
 done
 for kernel in softmax 'polysketch, r = 32'; do
-    # steps, seconds, ms a step, bits before and after, correct after and before
+    # steps, seconds, ms per step, bits before and after, correct after and before
     pattern="s/^$kernel +40 +[0-9.]+ +[0-9.]+ +([0-9.]+) +([0-9.]+) +([0-9.]+)% +([0-9.]+)%$/\\1 \\2 \\3 \\4/p"
     row=$(sed -nE "$pattern" "$folder/trained2")
-    # 8 bits without any knowledge, 4.6 from the frequencies of bytes
+    # 8 bits without any knowledge, 4.6 from byte frequencies
     if awk '{ exit !($1 > 7.5 && $2 < 4.5 && $3 > 15 && $4 < 5) }' <<<"${row:-0 0 0 0}"; then ok "trained/$kernel"
     else fail "trained/$kernel" "'$row': bits before and after, correct after and before"
     fi

@@ -35,8 +35,7 @@ def case(function):
 
 # ---------------------------------------------------------------- the schema
 
-# The specs in tests/spec/bad that the schema accepts, by the rule that a schema cannot express. It must refuse the
-# others.
+# Bad specs that the schema accepts, by the rule that a schema cannot express. It refuses all others.
 BEYOND = {
     'what stands in an expression is text': ['expression_*', 'delta_names', 'array_open', 'array_subscripts', 'decay_names',
                                              'decay_features', 'decay_sketch', 'delta_decay_elements'],
@@ -69,7 +68,7 @@ def schema():
 
 
 def good(validator, path):
-    """True if the schema accepts a file; files that no YAML reader accepts do not reach it."""
+    """Whether the schema accepts a file that YAML readers accept."""
     try:
         with open(path, 'rb') as f:
             return not list(validator.iter_errors(yaml.load(f.read(), Loader=definitions.Loader)))
@@ -106,7 +105,7 @@ def schema_refuses_bad_specs(place):
 
 @case
 def schema_agrees_with_the_compiler(place):
-    """For small changes to a spec, the schema and attnc agree."""
+    """The schema and attnc agree on small changes to a spec."""
     validator = schema()
     base = {'similarity': 'softmax', 'shape': {'head_dim': 64}}
     changes = ({'mask': 'causal'}, {'mask': 'casual'}, {'mask': {'window': {'left': 4}}},
@@ -158,7 +157,7 @@ def schema_agrees_with_the_compiler(place):
 # ---------------------------------------------------------------- completions
 
 def bash_offers(place, line):
-    """The words that the completion function puts in COMPREPLY when TAB is pressed after `line`."""
+    """The words that completion offers for TAB after `line`."""
     words = [part for word in line.split(' ') for part in (re.split('(=)', word) if '=' in word else [word])]
     if words[-1] == '' and words[-2:-1] == ['=']: # bash then makes the = a word
         words.pop()
@@ -207,7 +206,7 @@ def bash_completes(place):
 
 @case
 def bash_completes_at_a_prompt(place):
-    """Completes through readline, which replaces only a part of a word with an equals sign."""
+    """Completes through readline, which replaces a part of a word."""
     place.write('rc', "PS1='READY> '; bind 'set enable-bracketed-paste off'; "
                 "attnc() { printf '<%%s>' \"$@\"; echo; }; . '%s'\n" % os.path.join(COMPLETIONS, 'attnc.bash'))
     pid, terminal = pty.fork()
@@ -296,7 +295,7 @@ def zsh_completes(place):
 
 @case
 def options_are_those_of_help(place):
-    """Completion offers exactly the options that --help and the help of run, bench and tune name."""
+    """Completion offers exactly the options that --help names."""
     helped = ''.join(place.attnc(*words, '--help').stdout for words in ((), ('run',), ('bench',), ('tune',)))
     told = set(re.findall(r'(?<![\w-])(--[a-z-]+|-M[DFT]|-o)(?=[\s,=\[)]|$)', helped, re.M))
     with open(os.path.join(COMPLETIONS, 'attnc.bash')) as f:
@@ -319,7 +318,7 @@ def manual_is_clean(place):
     for page in pages:
         path = os.path.join(MANUAL, page)
         if shutil.which('mandoc'):
-            # No page has a date: the same sources give the same bytes.
+            # No page has a date, so the bytes do not change.
             said = [line for line in execute(['mandoc', '-T', 'lint', '-W', 'warning', path]).stdout.splitlines()
                     if 'missing date' not in line]
             check(not said, '%s: %s' % (page, said))
@@ -356,7 +355,7 @@ def manual_is_whole(place):
 
 @case
 def parameters_are_named(place):
-    """The reference lists every array that a variant needs, with the name that the kernel uses."""
+    """The reference lists every array of a variant with the kernel's name."""
     reference = execute([os.path.join(BUILD, 'tests', 'written'), 'specs/README.md']).stdout
     sketch = 'similarity.polysketch={degree: 8, sketch: 2, map: %s}'
     named = set()
@@ -367,7 +366,7 @@ def parameters_are_named(place):
         made = json.loads(place.attnc(spec, *settings, '--emit', 'json', '--stdout', '--quiet').stdout)
         named |= {p['name'] for p in made['parameters']}
     check({'bias', 'sketch.1.g2.w3', 'project.f', 'features.wq', 'document'} <= named, 'parameters: %s' % sorted(named))
-    # the reference calls a product in the tree of sketches P, and describes the second network as the first
+    # the reference calls a product of the sketch P, and both networks are described as the first
     general = {re.sub(r'^P\.g2\.', 'P.g1.', re.sub(r'^sketch(\.[01])*', 'P', name)) for name in named}
     missing = [name for name in sorted(general) if '`%s`' % name not in reference]
     check(not missing, 'not in the reference: %s' % missing)

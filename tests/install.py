@@ -1,9 +1,5 @@
 #!/usr/bin/python3
-"""An installed attnc in other people's builds: the commands of examples/README.md as they stand there, in folders with
-a blank in their names.
-
-The suite readme runs the blocks of the documents.
-"""
+"""An installed attnc in users' builds: the commands of examples/README.md, in folders with a blank in their names."""
 import fnmatch
 import glob
 import json
@@ -22,7 +18,7 @@ from installed import TEXT
 from suite import ROOT, Skip, Suite, cached, check, compiler, execute
 
 CASES = []
-# Debian's ccache has compilers of these names.
+# Debian's ccache has compilers with these names.
 THROUGH_CCACHE = ('/usr/lib/ccache:' if os.path.isdir('/usr/lib/ccache') else '') + os.environ['PATH']
 
 
@@ -34,10 +30,8 @@ def case(*arguments):
 
 
 class Place(installed.Place):
-    """A folder for projects. Make, CMake and Meson compile there at -O1, which takes less time than to run kernels
-    that are not optimised, or than -O2 with debug information. Only the examples are built by the system's compiler,
-    because clang takes half its time. With ccache, cases share what they compile, because their folders are mapped
-    to one name."""
+    """A folder for projects. They compile at -O1, the fastest in total, mostly with clang. Folders are mapped to one
+    name, so that cases share what ccache has."""
 
     def __init__(self, suite, folder, usual):
         super().__init__(suite, folder)
@@ -46,7 +40,7 @@ class Place(installed.Place):
         if not usual:
             self.environment['CC'] = os.path.basename(compiler('clang'))
         with open(TEXT) as f:
-            self.write('text', f.read(7000))   # for these bytes every kernel takes a seventh of the time
+            self.write('text', f.read(7000))   # every kernel takes a seventh of the time for these bytes
         self.text = self.path('text')
 
     def examples(self):
@@ -72,7 +66,7 @@ def foresees(text, kernel='softmax, scale 16', least=44, most=65):
 
 
 def sources(place, folder):
-    """Copies the files of a clone, including uncommitted changes, into a folder; returns their names."""
+    """Copies a clone's files, with uncommitted changes, into a folder. Returns their names."""
     if not os.path.exists(os.path.join(ROOT, '.git')):
         raise Skip('this is no clone')
     listed = place.run(['git', '-c', 'safe.directory=*', '-C', ROOT, 'ls-files', '-z', '--cached', '--others',
@@ -85,8 +79,7 @@ def sources(place, folder):
 
 
 def generator(folder):
-    """meson.build of examples/meson with the generator of examples/README.md in place of its rule, and the program
-    for these."""
+    """Returns examples/meson/meson.build with the generator of examples/README.md, and its program."""
     with open(folder + '/meson.build') as f:
         head, rule, program = re.fullmatch(r"(.*?)(\n# Without --target.*endforeach\n)(.*)",
                                            f.read().replace("attnc = find_program('attnc', native: true)\n", ''),
@@ -97,7 +90,7 @@ def generator(folder):
 
 
 def times(folder):
-    """The modification time of each file that a build rule makes."""
+    """The modification times of files that a build makes."""
     return {f: os.stat(f).st_mtime_ns for f in glob.glob(folder + '/**/*', recursive=True)
             if re.search(r'(softmax|poly\w+)(\.c)?\.[cho]$', f)}
 
@@ -143,8 +136,7 @@ def what_belongs_is_there(place):
 @case('named', ['--libdir', 'odd/libraries'])
 @case('default', [])
 def libraries_lie_where_debian_looks(place, name, options):
-    """Without dpkg-dev, Meson cannot ask dpkg-architecture for the folder of libraries. The default is then `lib`; a
-    folder that the user names is used."""
+    """Without dpkg-dev, libraries go to `lib` or the folder that the user names."""
     if not os.path.exists('/etc/debian_version'):
         raise Skip('this is no Debian')
     os.mkdir(place.path('bin'))
@@ -176,7 +168,7 @@ def libraries_show_what_belongs(place):
 
 @case()
 def debian_packages(place):
-    """Every installed file is in exactly one Debian package, and no listed file is missing."""
+    """Every installed file is in exactly one Debian package."""
     debian = os.path.join(ROOT, 'compiler', 'install', 'debian')
     version = place.run(['attnc', '--version']).stdout.split()[1]
     with open(debian + '/control') as f:
@@ -186,7 +178,7 @@ def debian_packages(place):
         libraries = {p for p in re.search(r'^build_packages=\(([^)]*)\)', f.read(), flags=re.M)[1].split()
                      if re.match('lib.*-dev$', p)}
     needed_to_build = set(re.findall(r'[\w.-]+', re.search(r'^Build-Depends:((?:\n .*)*)', control, flags=re.M)[1]))
-    # packages of every machine, of the tests, of clang
+    # packages of every machine, of tests, of clang
     missing = libraries - {'libc6-dev', 'libcunit1-dev', 'libomp-19-dev'} - needed_to_build
     check(not missing, 'Build-Depends lacks %s' % sorted(missing))
     soname = re.search(r'SONAME.*\[libattnrt\.so\.(\d+)\]',
@@ -213,7 +205,6 @@ def debian_packages(place):
 
 @case()
 def debian_build(place):
-    """The commands of examples/README.md make packages that work after unpacking."""
     place.needs('dpkg-buildpackage', 'dpkg-deb', 'dh', 'make', 'cc')
     with open(os.path.join(ROOT, 'examples', 'README.md')) as f:
         command = re.search(r'`(cp -r compiler/install/debian .*dpkg-buildpackage .*?)`', f.read())[1]
@@ -240,7 +231,7 @@ def debian_build(place):
 
 @case()
 def shared_runtime(place):
-    """A project that finds attnc only through pkg-config, and links the shared library."""
+    """A project that finds attnc through pkg-config and links the shared library."""
     folder = os.path.join(place.examples(), 'make')
     place.run(['bash', '-ec', '''attnc softmax.yaml polynomial.yaml
         flags=$(pkg-config --cflags --libs attnrt)
@@ -253,7 +244,7 @@ def shared_runtime(place):
 
 @case()
 def headers_in_cpp(place):
-    """One C++ program with every header of the library of specs, standalone or not."""
+    """One C++ program includes the headers of all specs."""
     place.needs('g++')
     specs = sorted(glob.glob(place.prefix + '/share/attnc/specs/*.yaml'))
     names = [os.path.basename(s)[:-5] for s in specs]
@@ -277,8 +268,8 @@ def headers_in_cpp(place):
 
 @case()
 def other_languages(place):
-    """Compiling a kernel's C with a compiler of another language gives one clear error. The header can be included in
-    any of these languages."""
+    """Compiling a kernel's C as another language gives one clear error. Its header can be included in these
+    languages."""
     place.needs('gcc', 'g++', 'clang-19')
     for options in [], ['--standalone']:
         place.run(['attnc', 'softmax', '--emit', 'c,h', '--set', 'emit=[forward, backward, decode]', '--set', 'mask=causal',
@@ -299,7 +290,7 @@ def other_languages(place):
 
 @case()
 def kernels_do_not_clash(place):
-    """One program with all specs, every other one standalone: each exports only names that begin with its own name."""
+    """One program has all specs. Each exports only names that begin with its name."""
     place.needs('cc', 'nm')
     cc = shutil.which('clang-19') or 'cc'   # takes half the time without optimisation
     specs = sorted(glob.glob(place.prefix + '/share/attnc/specs/*.yaml'))
@@ -319,7 +310,6 @@ def kernels_do_not_clash(place):
 
 @case()
 def library_with_kernels(place):
-    """The exports and dependencies of a user's shared library that CMake makes of two kernels."""
     place.needs('cmake', 'cc', 'nm', 'ldd')
     folder = os.path.join(place.examples(), 'cmake')
     place.write('examples/cmake/mine.c', '#include "softmax.h"\n#include "polysketch.h"\nint mine(void);\n'
@@ -341,8 +331,7 @@ def library_with_kernels(place):
 
 @case()
 def library_by_hand(place):
-    """A user's shared library, linked with the static runtime by hand: it contains the runtime and does not export
-    it."""
+    """A user's shared library contains the static runtime and does not export it."""
     place.write('soft.yaml', 'name: soft\nsimilarity: softmax\nmask: causal\nshape: {head_dim: 8}\n')
     place.run(['bash', '-ec', 'attnc soft.yaml\n'
                'cc -O1 -shared -fPIC -I "$PREFIX/include" soft.c '
@@ -351,7 +340,7 @@ def library_by_hand(place):
     names = exported(place, 'libsoft.so', '-D')
     check('soft_forward' in names and not [n for n in names if n.startswith('attn')], 'exported: %s' % names)
     check('attn_problem_check' in exported(place, 'libsoft.so'), 'the runtime is not in it')
-    # the shared runtime, which has the same header, shows the names that are hidden there
+    # the shared runtime shows the names that are hidden there
     place.write('main.c',
                 '#include <attnrt.h>\n#include <stdio.h>\nint main(void) { return puts(attn_strerror(0)) < 0; }\n')
     place.run(['bash', '-ec', 'eval "cc -fvisibility=hidden main.c $(pkg-config --cflags --libs attnrt) -o main"'])
@@ -361,7 +350,7 @@ def library_by_hand(place):
 
 # CMake's options of a cross build.
 CROSS = ['-DCMAKE_SYSTEM_NAME=Linux', '-DCMAKE_SYSTEM_PROCESSOR=aarch64', '-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc']
-# A kernel whose name differs from its file's, in a spec on one line.
+# A kernel whose name is not its file's.
 FLOW = ('{name: softmax, description: in one line, similarity: {softmax: {scale: 16}}, mask: causal, '
         'shape: {head_dim: 64}}\n')
 
@@ -369,8 +358,7 @@ FLOW = ('{name: softmax, description: in one line, similarity: {softmax: {scale:
 @case('Unix Makefiles')
 @case('Ninja')
 def cmake_kernels_of_another_directory(place, generator):
-    """Kernels are made in a directory below that of their program, which contains nothing of attnc; they are made
-    again when their spec changes."""
+    """Kernels are made below their program's directory, and again when their spec changes."""
     place.needs('cmake', {'Ninja': 'ninja', 'Unix Makefiles': 'make'}[generator])
     folder = os.path.join(place.examples(), 'cmake')
     os.remove(folder + '/softmax.yaml')
@@ -410,7 +398,7 @@ def cmake_kernels_of_another_directory(place, generator):
 
 @case()
 def make_asks_for_names(place):
-    """Build rules get the name of a kernel from attnc, and do not search the spec's text for a pattern."""
+    """Build rules ask attnc for a kernel's name."""
     place.needs('make', 'cc')
     folder = os.path.join(place.examples(), 'make')
     os.remove(folder + '/softmax.yaml')
@@ -453,7 +441,7 @@ def make_asks_for_names(place):
 
 @case()
 def folders_leave_no_trace(place):
-    """One project in two folders: all files that the build makes of its kernels are equal, including objects."""
+    """One project in two folders gives equal files."""
     place.needs('make', 'cc')
     made = []
     for name in 'one', 'another one':
@@ -474,8 +462,7 @@ def folders_leave_no_trace(place):
 
 @case()
 def distribution(place):
-    """`meson dist` of a clean clone: the tarball builds, is the compiler under test, and can be installed into a
-    user's folder as examples/README.md says."""
+    """The tarball of `meson dist` builds and can be installed."""
     place.needs('git', 'meson', 'cc', 'tar', 'xz')
     files = sources(place, 'clone')
     place.run(['bash', '-ec', '''git init -q
@@ -524,7 +511,7 @@ def distribution(place):
 
 @case()
 def continues_a_text(place):
-    """The commands of examples/decode/README.md, with models that are trained briefly."""
+    """The commands of examples/decode/README.md."""
     place.needs('make', 'cc')
     folder = os.path.join(place.examples(), 'decode')
     first, _, saved = [text for _, text in installed.blocks(os.path.join('examples', 'decode', 'README.md'),
@@ -544,8 +531,8 @@ def continues_a_text(place):
 @case('cpp', 'build', ['cmake', '--build', 'build'])
 @case('standalone', None, None)
 def example(place, name, build, command):
-    """As documented. Then, editing a spec makes only its kernel again, and a wrong spec ends the build with attnc's
-    message."""
+    """The example works as documented. Editing a spec rebuilds only its kernel. A wrong spec ends the build with
+    attnc's message."""
     place.needs('cc', *({'cmake': ['cmake'], 'cpp': ['cmake', 'c++']}.get(name, [])))
     top = place.examples()
     if name == 'standalone':
@@ -573,7 +560,7 @@ def example(place, name, build, command):
     loaded = place.run(['ldd', built + '/predict']).stdout
     check('not found' not in loaded, 'loads ' + loaded)
 
-    # running attnc by hand, in another folder, makes files with the same bytes
+    # attnc makes the same bytes when run by hand
     options = {'meson': ['--target', 'x86-64-v4,x86-64-v3,generic' if platform.machine() == 'x86_64'
                          else 'aarch64,generic']}.get(name, [])
     place.run(['attnc', folder + '/softmax.yaml', *options])
@@ -621,7 +608,7 @@ def example(place, name, build, command):
       ['cmake', '--build', 'build'])
 @case('make', '.', 'KERNELS :=', 'TUNED := softmax.yaml\nKERNELS :=', 'Makefile', ['make'])
 def tuned(place, name, build, line, with_tuned, file, command):
-    """A kernel with a tuned schedule: it is made again when SPEC.tuned.yaml changes."""
+    """A tuned kernel is made again when SPEC.tuned.yaml changes."""
     place.needs(name)
     folder = os.path.join(place.examples(), name)
     built = os.path.join(folder, build)
@@ -673,7 +660,7 @@ def tuned(place, name, build, line, with_tuned, file, command):
 
 @case()
 def meson_generator(place):
-    """The generator of examples/README.md in place of custom_target has the same effect."""
+    """The generator of examples/README.md works like custom_target."""
     place.needs('meson', 'cc')
     folder = os.path.join(place.examples(), 'meson')
     text = ''.join(generator(folder))
@@ -696,12 +683,12 @@ def meson_generator(place):
 
 
 def without_attnc(place):
-    """The environment of a user who has not installed attnc."""
+    """The environment of a user without attnc."""
     return {'PATH': THROUGH_CCACHE, 'CMAKE_PREFIX_PATH': '', 'PKG_CONFIG_PATH': os.environ.get('PKG_CONFIG_PATH', '')}
 
 
 def fetching(place, folder):
-    """examples/cmake with the lines of examples/README.md that include attnc as a subproject, before find_package."""
+    """examples/cmake with attnc as a subproject, by the lines of examples/README.md."""
     lines = [text for word, text in installed.blocks(os.path.join('examples', 'README.md'), 'cmake') if word == 'cmake']
     check(len(lines) == 1, 'not one block of CMake: %s' % lines)
     with open(folder + '/CMakeLists.txt') as f:
@@ -715,7 +702,6 @@ def fetching(place, folder):
 
 @case()
 def cmake_fetches_attnc(place):
-    """Meson builds the compiler while CMake configures; CMake builds the runtime and the kernels."""
     place.needs('cmake', 'meson', 'ninja')
     folder = os.path.join(place.examples(), 'cmake')
     fetching(place, folder)
@@ -739,7 +725,7 @@ def cmake_fetches_attnc(place):
 
 @case()
 def cmake_fetches_the_runtime_in_a_cross_build(place):
-    """With a given attnc of this machine; the runtime is built for the other machine."""
+    """attnc is of this machine; the runtime is built for the other machine."""
     place.needs('cmake', 'aarch64-linux-gnu-gcc', 'qemu-aarch64')
     if platform.machine() == 'aarch64':
         raise Skip('this is the other machine')
@@ -795,7 +781,7 @@ def cmake_refuses_what_it_does_not_understand(place):
 
 @case()
 def compilers_mixed(place):
-    """A kernel compiled by gcc in a program compiled by clang, and vice versa, with the OpenMP libraries of both."""
+    """A kernel by gcc in a program by clang, and the reverse, with both OpenMP libraries."""
     place.needs('gcc', 'clang-19')
     folder = os.path.join(place.examples(), 'make')
     place.run(['attnc', 'softmax.yaml', 'polynomial.yaml'], cwd=folder)
@@ -822,7 +808,7 @@ def compilers_mixed(place):
 
 @case()
 def subproject_in_a_cross_build(place):
-    """attnc for this machine, compiled by gcc without a warning; kernels and runtime for another machine."""
+    """attnc is for this machine; kernels and the runtime are for another."""
     place.needs('gcc', 'aarch64-linux-gnu-gcc', 'qemu-aarch64', 'meson')
     if platform.machine() == 'aarch64':
         raise Skip('this is the other machine')
@@ -857,7 +843,7 @@ def subproject_in_a_cross_build(place):
 
 @case()
 def cmake_in_a_cross_build(place):
-    """An installed attnc of this machine makes standalone kernels for another; CMake chooses the targets."""
+    """An installed attnc makes standalone kernels for another machine."""
     place.needs('cmake', 'aarch64-linux-gnu-gcc', 'qemu-aarch64')
     if platform.machine() == 'aarch64':
         raise Skip('this is the other machine')
@@ -866,7 +852,7 @@ def cmake_in_a_cross_build(place):
                 'cmake_minimum_required(VERSION 3.20)\nproject(predict C)\nfind_package(attnc REQUIRED)\n'
                 'add_executable(predict main.c ../text/predict.c ../text/text.c)\n'
                 'attnc_add_kernel(predict softmax.yaml STANDALONE)\n')
-    for file in 'softmax.c', 'softmax.h': # not the ones in the spec's folder
+    for file in 'softmax.c', 'softmax.h': # not those in the spec's folder
         os.remove(os.path.join(folder, file))
     configure = ['cmake', '-S', '.', '-B', 'build', *CROSS, '-Dattnc_DIR=' + place.library() + '/cmake/attnc']
     with open(folder + '/CMakeLists.txt') as f:

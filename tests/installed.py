@@ -1,5 +1,4 @@
-"""An installed attnc for tests: the build folder is installed into an empty folder with DESTDIR, so that no file is
-at the prefix of the build; and folders of users."""
+"""An installed attnc for tests, in an empty folder (DESTDIR), and folders of users."""
 import glob
 import os
 import re
@@ -12,7 +11,7 @@ TEXT = '/usr/share/common-licenses/GPL-3'
 
 
 class Place:
-    """A folder to work in, and the environment of a user who has installed attnc."""
+    """A folder, and the environment of a user who has installed attnc."""
 
     def __init__(self, suite, folder, name='a b'):
         self.suite, self.prefix, self.folder = suite, suite.prefix, os.path.join(folder, name)
@@ -52,13 +51,13 @@ class Place:
 
 
 def clean(**more):
-    """The environment without variables that change how a user's project is built."""
+    """The environment without variables that affect users' builds."""
     gone = ('CC', 'CXX', 'CFLAGS', 'LDFLAGS', 'MAKEFLAGS', 'ATTNC', 'DESTDIR', 'LD_LIBRARY_PATH', 'CMAKE_GENERATOR')
     return {k: v for k, v in os.environ.items() if k not in gone} | {'LC_ALL': 'C'} | more
 
 
 def sections(file):
-    """The title and the text of each section of a Markdown file; a # inside a block is not a title."""
+    """The title and text of each section of a Markdown file."""
     with open(os.path.join(ROOT, file)) as f:
         text = f.read()
     found, title, fenced = [], None, False
@@ -73,14 +72,13 @@ def sections(file):
 
 
 def blocks(file, title):
-    """The blocks in a section of a file: the word after the fence, and the lines."""
+    """The blocks in a section: the word after the fence, and the lines."""
     return [block for name, body in sections(file) if name == title
             for block in re.findall(r'^```(\w*)\n(.*?)^```$', body, flags=re.M | re.S)]
 
 
 def install(suite, command='meson install -C build', folder='an empty folder', **environment):
-    """Runs a command that installs the build folder of the compiler under test, and sets suite.prefix. Builds
-    nothing. Returns the error, or ''."""
+    """Runs an install command and sets suite.prefix. Returns the error, or ''."""
     destination = os.path.join(suite.folder, folder)
     environment = {k: v for k, v in clean(DESTDIR=destination).items() if k != 'PKG_CONFIG_PATH'} | environment
     named = command.replace('meson install -C build', 'meson install --no-rebuild -C "$BUILD"')

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""Outputs of --emit other than C: the graph as a picture, the description for programs,
-the Python module and its calls of compiled kernels."""
+"""Outputs of --emit other than C: the picture, the JSON description, the Python module and its calls."""
 import ctypes
 import json
 import os
@@ -130,7 +129,7 @@ def python_calls_kernels(place):
     close(alone.forward(q, k, v), out, 0, 'standalone')
     for threads in 1, 2, 3:
         close(soft.forward(q, k, v, threads=threads), out, 0, 'threads=%d' % threads)
-    # arrays whose rows are not adjacent: [B,N,H,D], slices, a shared batch
+    # rows are not adjacent: [B,N,H,D], slices, a shared batch
     turned = [np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for a in (q, k, v)]
     close(soft.forward(*turned), out, 0, '[B,N,H,D]')
     wide = [np.zeros(a.shape[:-1] + (20,), 'f4') for a in (q, k, v)]
@@ -289,7 +288,7 @@ def python_takes_dlpack(place):
 
 
 class Capsule:
-    """A DLPack 1.0 tensor made from a NumPy array. `flags` 1: read-only. Its type can be set to any value."""
+    """A DLPack 1.0 tensor of a NumPy array. `flags` 1: read-only."""
 
     def __init__(self, made, array, flags=0, code=2):
         self.array = array
@@ -329,8 +328,7 @@ def python_takes_dlpack_1(place):
 
 @case
 def python_wants_an_out_apart(place):
-    """Two slices of one array are accepted as different arguments if they have no element in common, even if they are
-    interleaved; otherwise they are refused."""
+    """Two slices of one array are accepted if they share no element."""
     soft = compiled(place, SOFTMAX)
     q, k, v = inputs(H=4, G=4, m=5)
     out = soft.forward(q, k, v)
@@ -367,8 +365,7 @@ def python_wants_an_out_apart(place):
 
 @case
 def python_refuses_what_it_would_harm(place):
-    """Arrays with masks that would be lost, read-only arrays, and JAX's tracers are refused. Only the interface of
-    JAX is imitated, because it may not be installed."""
+    """Masked arrays, read-only arrays and JAX's tracers are refused. JAX is imitated."""
     soft = compiled(place, SOFTMAX)
     q, k, v = inputs()
     for position, word in enumerate('qkv'):
@@ -399,8 +396,7 @@ print(real.array.any(), (soft.forward(real, q, q) == 1).all())
 
 @case
 def python_in_a_forked_process(place):
-    """GNU's OpenMP hangs in a child that was forked after a call on several threads. In such a child, calls of any
-    kernel on several threads raise an error instead; calls on one thread work."""
+    """GNU's OpenMP hangs in a child that was forked after a call on several threads. Such calls raise an error."""
     if 'GOMP' not in execute(['sh', '-c', 'echo "void f(void); void g(void) {\n'
                               '#pragma omp parallel\nf(); }" | cc -fopenmp -x c -S -o - -']).stdout:
         raise Skip("cc has not GNU's OpenMP")
@@ -517,7 +513,7 @@ def python_needs_its_own_library_alone(place):
 
 @case
 def python_cannot_have_every_name(place):
-    """NAME.py is refused if Python could not import it, or would import it in place of one of Python's modules."""
+    """NAME.py is refused if Python cannot import it, or if the name is one of Python's modules."""
     import keyword
     place.write('odd.yaml', '# a comment\n{similarity: softmax, name: ctypes, shape: {head_dim: 8}}\n')
     said = place.attnc('odd.yaml', '--emit', 'c,py', status=1).stderr

@@ -1,4 +1,4 @@
-"""Gradients in outputs of --emit other than C: the Python module, the description for programs."""
+"""Gradients in outputs of --emit: the Python module and the JSON description."""
 import json
 import re
 import threading
@@ -20,7 +20,7 @@ def case(function):
 
 
 def gradients_of_softmax(q, k, v, dout):
-    """The gradients of causal softmax attention in float64; the last query has the position of the last key."""
+    """Gradients of causal softmax attention in float64. The last query is at the last key."""
     q, k, v, dout = (a.astype('f8') for a in (q, k, v, dout))
     n, m, group, scale = q.shape[2], k.shape[2], q.shape[1] // k.shape[1], 1 / np.sqrt(q.shape[3])
     keys, values = k.repeat(group, 1), v.repeat(group, 1)
@@ -67,13 +67,13 @@ def python_differentiates(place):
         for name, a, b in zip(NAMES, some, first):
             check((a is None) == (name not in wanted), 'wanted=%r gives %s' % (wanted, name))
             close(b if a is None else a, b, 0, 'wanted=%r: %s' % (wanted, name))
-    # a Saved() that was used before also serves other sizes
+    # a used Saved() serves other sizes, too
     small = [a[:1, :, :3] for a in (q, k, v, dout)]
     again = soft.Saved()
     soft.forward(q, k, v, saved=again)
     small_out = soft.forward(*small[:3], saved=again)
     same(soft.backward(*small[:3], small_out, small[3], saved=again), made_of(soft, *small), 'a Saved once more')
-    # output arrays whose rows are not adjacent are written in place
+    # rows of the outputs are not adjacent
     turned = [np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for a in (q, k, v, out, dout)]
     same(soft.backward(*turned, saved=saved), first, '[B,N,H,D]')
     shared = np.broadcast_to(dout[:1], dout.shape)
@@ -191,7 +191,7 @@ def python_refuses_wrong_gradients(place):
     both = np.empty_like(k)
     refuses(lambda: soft.backward(q, k, v, out, dout, dk=both, dv=both), ValueError, 'dv shares memory with dk',
             'written')
-    beside = np.empty((2, 2, 7, 16), 'f4')   # dk and dv as parts of one array
+    beside = np.empty((2, 2, 7, 16), 'f4')   # dk and dv are parts of one array
     made = soft.backward(q, k, v, out, dout, dk=beside[..., :8], dv=beside[..., 8:])
     same(made, soft.backward(q, k, v, out, dout), 'dk and dv in one array')
     plain = compiled(place, SOFTMAX.replace('soft', 'plain', 1))

@@ -6,14 +6,14 @@ import platform
 import subprocess
 import sys
 
-CALLED = {'bmi': 'bmi1', 'sse4.2': 'sse4_2'}   # what Linux calls features that compilers have other names for
+CALLED = {'bmi': 'bmi1', 'sse4.2': 'sse4_2'}   # Linux's names of features with other names in compilers
 MACHINE = {'AMD64': 'x86_64', 'arm64': 'aarch64'}.get(platform.machine(), platform.machine())
 Target = collections.namedtuple('Target', 'name suffix architecture vectors chosen attribute')
 
 
 @functools.cache
 def targets():
-    """The rows of `attnc list targets`, of the compiler that a suite is given."""
+    """The rows of `attnc list targets`."""
     build = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'build', 'attnc')
     named = [a for a in sys.argv[1:] if os.path.basename(a) == 'attnc']
     done = subprocess.run([*named, os.environ.get('ATTNC', build)][:1] + ['list', 'targets'], check=True, text=True,
@@ -22,17 +22,16 @@ def targets():
 
 
 def targets_of(*architectures):
-    """The names of the targets for these architectures, of all without any, the most capable first."""
+    """The names of the targets for these architectures, or of all."""
     return [t.name for t in targets() if not architectures or t.architecture in architectures]
 
 
-# With these options, kernels use products of bf16 wherever the processor has them, not only where they are faster, and
-# no matrix units (target.def).
+# Kernels use products of bf16 even if they are slower, and no matrix units (target.def).
 SLOWER_TOO = '-DATTN_SLOWER_TOO=1 -DATTN_NO_TILES'
 
 
-# The change of a result by rounding to bf16, relative to a row's scale: of weights before their product with values; in
-# a linear form on matrix units, which splits features and states into two terms. `attnc check` has the same numbers.
+# The change by rounding to bf16, relative to a row's scale: of weights; of linear forms on matrix units, which split
+# numbers into two terms. `attnc check` has the same numbers.
 OF_WEIGHTS, OF_LINEAR_FORMS = 2.0 ** -8, 2.0 ** -8 + 2.0 ** -12
 
 
@@ -46,14 +45,14 @@ def has_matrix_units():
 
 
 def multiplies_bf16(slower_too=False):
-    """True if kernels for x86-64-v4 use products of bf16 on this processor, on matrix units or not."""
+    """Whether kernels for x86-64-v4 use products of bf16 on this processor."""
     text = cpuinfo()
     return has_matrix_units() or (' avx512_bf16' in text and (slower_too or 'GenuineIntel' not in text))
 
 
 def rounding(spec, target, flags):
-    """The tolerance that rounding to bf16 adds on this processor, relative to a row's scale. Weights are rounded if
-    none is negative; a linear form rounds only on matrix units."""
+    """The tolerance for rounding to bf16 on this processor, relative to a row's scale. Only weights that are never
+    negative are rounded. A linear form rounds only on matrix units."""
     if spec['dtype'] != 'bf16' or target not in ('native', '', 'x86-64-v4'):
         return 0.0
     if has_matrix_units() and 'ATTN_NO_TILES' not in flags and "'units': 0" not in str(spec.get('schedule')):
@@ -65,7 +64,7 @@ def rounding(spec, target, flags):
 
 
 def missing_flags(target):
-    """The features of a target that this processor lacks, as text; '' if none."""
+    """The features of a target that this processor lacks, or ''."""
     found = next((t for t in targets() if t.name == target), None)
     if not found or found.attribute == '-':
         return ''

@@ -1,4 +1,4 @@
-"""Modules that --emit py writes, with compiled kernels, and the comparison of their results."""
+"""Modules of --emit py with compiled kernels."""
 import importlib.util
 import os
 import re
@@ -14,12 +14,12 @@ BUILD = os.environ.get('ATTNC_BUILD', os.path.join(ROOT, 'build'))
 
 
 def compiled(place, spec, *options, target='generic'):
-    """The module of a spec, with its kernel compiled as the module says."""
+    """The module of a spec with a compiled kernel."""
     place.write('made.yaml', spec)
     name = re.match('name: (.*)', spec)[1]
     place.attnc('made.yaml', '--emit', 'c,h,py', '--target', target, *options)
     command = re.search(r'^COMPILE = "(.*)"$', place.read(name + '.py').decode(), re.M)[1]
-    # the build folder also has the shared library
+    # the build folder has the shared library, too
     there = '-I%s %s' % (shlex.quote(os.path.join(ROOT, 'runtime')), shlex.quote(os.path.join(BUILD, 'libattnrt.a')))
     done = execute(['sh', '-c', command.replace('$(pkg-config --cflags --libs attnrt)', there).replace('-O2', '-O0')],
                    cwd=place.folder)
@@ -35,7 +35,7 @@ def module(place, name):
 
 
 def program(place, *lines, python=sys.executable, **options):
-    """Runs a program in the folder of the compiled modules; returns its output."""
+    """Runs a program in the folder of the modules. Returns its output."""
     place.write('program.py', '\n'.join(['import os, sys, types', 'sys.path.insert(0, ".")', *lines]))
     done = execute([python, 'program.py'], cwd=place.folder,
                    env={**place.environment, 'JAX_PLATFORMS': 'cpu', 'OMP_NUM_THREADS': '2'}, **options)
@@ -44,7 +44,7 @@ def program(place, *lines, python=sys.executable, **options):
 
 
 def python_with(*modules):
-    """A Python with these packages: this one, or that of tests/peers."""
+    """A Python with these packages: this one, or the one of tests/peers."""
     for python in sys.executable, os.path.join(ROOT, 'build-peers', 'bin', 'python'):
         if os.access(python, os.X_OK) and subprocess.run([python, '-c', 'import ' + ', '.join(modules)],
                                                          stderr=subprocess.DEVNULL).returncode == 0:
@@ -84,7 +84,7 @@ def refuses(function, kind, *words):
 
 
 class Lent:
-    """An array of an unknown library, with only __dlpack__."""
+    """An array with only __dlpack__."""
 
     def __init__(self, array, device=(1, 0)):
         self.array, self.on = array, device

@@ -1,6 +1,4 @@
-"""A C compiler for tests that do not depend on speed: it does not optimise, and attnc measures the machine in a
-hundredth of the time (compiler/host/probe.c). Otherwise every bench, tune or explain --machine would write four times
-as much memory as the processor's cache."""
+"""A C compiler for tests without timing. It does not optimise, and attnc measures the machine briefly."""
 import shutil
 
 REAL = next(filter(shutil.which, ('clang', 'clang-19', 'gcc')), 'cc')

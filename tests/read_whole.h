@@ -6,8 +6,7 @@
 
 #include <stdio.h>
 
-/* Returns the bytes of the file with a zero after them, and sets *length to their number without the zero. Returns NULL
-   if the file cannot be read. */
+/* Returns the bytes of the file with a zero after them, or NULL. Sets *length to their number, without the zero. */
 static inline char *read_whole(struct arena *arena, const char *file, size_t *length)
 {
     struct text text = {NULL, 0, 0};

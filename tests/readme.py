@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""The documents as a newcomer takes them: every fenced block is written to its file, built or run as it stands, with an
-attnc that the lines of examples/README.md installed. Blocks of output are compared with the output.
+"""The documents, as a newcomer uses them. Every block is built or run as it stands, with an installed attnc. Blocks of
+output are compared.
 
-Blocks that another suite runs are named here, with that suite. All links lead to files and headings that exist.
-"""
+All links must lead to files and headings that exist."""
 import glob
 import importlib.util
 import json
@@ -31,7 +30,7 @@ SHOWN = []
 
 
 def shows(file, title, *words):
-    """A case that takes all blocks of a section; `words` are those after their fences."""
+    """A case for all blocks of a section; `words` are those after their fences."""
     def register(function):
         CASES.append((function, ()))
         SHOWN.append((file, title, words))
@@ -45,7 +44,7 @@ def run_by(suite, file, title, *words):
 
 
 def takes(function, file, title, *words):
-    """A case of a function that serves several sections."""
+    """A case for one of several sections."""
     CASES.append((function, (file, title)))
     SHOWN.append((file, title, words))
 
@@ -67,7 +66,7 @@ def texts(file, title):
 
 
 def said_in(file, pattern):
-    """A part of a sentence of a document, whose lines may end anywhere."""
+    """A part of a sentence of a document. Lines may end anywhere."""
     found = re.search(pattern, re.sub(r'\s+', ' ', read(file)))
     check(found, '%s does not say %s' % (file, pattern))
     return found[1]
@@ -81,7 +80,7 @@ class Place(installed.Place):
         self.write('longformer.yaml', texts(README, 'Ten lines of YAML')[0])
 
     def shell(self, commands, **options):
-        if ' ' in self.prefix: # a shell splits pkg-config's output at every blank, unless it is evaluated again
+        if ' ' in self.prefix: # a shell splits pkg-config's output at blanks
             commands = re.sub(r'^(.*\$\(pkg-config.*)$', r'eval "\1"', commands, flags=re.M)
         return self.run(['bash', '-ec', commands], **options)
 
@@ -96,7 +95,7 @@ class Place(installed.Place):
 # ---------------------------------------------------------------- all documents
 
 def is_of_dev(word, text):
-    """A block of commands of ./dev and nothing else: `commands_exist` looks at them."""
+    """True for a block of only ./dev commands, which `commands_exist` checks."""
     return not word and all(line.startswith('./dev ') for line in text.splitlines())
 
 
@@ -115,7 +114,7 @@ def every_block_has_a_case(place):
 
 
 def anchors(file):
-    """The names that GitHub gives to the headings."""
+    """GitHub's names for the headings."""
     return {re.sub(r'[^\w\- ]', '', title.lower()).replace(' ', '-') for title, _ in installed.sections(file)}
 
 
@@ -150,7 +149,7 @@ def paths_exist(place):
 
 @case()
 def commands_exist(place):
-    """The commands and options of attnc and of ./dev that are named."""
+    """The commands and options of attnc and ./dev in the documents exist."""
     usage = execute([os.path.join(ROOT, 'dev'), 'help'], cwd=place.folder).stdout
     known = set(re.findall(r'^  (\w+)', usage, flags=re.M))
     commands = set(re.findall(r'attnc ([a-z]+)', place.run(['attnc', '--help']).stdout.split('\n\n')[0]))
@@ -175,7 +174,7 @@ def commands_exist(place):
 
 @case()
 def variants_and_papers(place):
-    """Each spec is in the table of variants, with the paper and where it appeared."""
+    """The table of variants has each spec and its paper."""
     rows = [[cell.strip() for cell in line.strip('|\n').split('|')]
             for line in dict(installed.sections(SPECS))['Variants'].splitlines() if line.startswith('|')][2:]
     there = sorted(os.path.basename(f)[:-5] for f in glob.glob(os.path.join(ROOT, 'specs', '*.yaml')))
@@ -194,7 +193,7 @@ def variants_and_papers(place):
 
 @case()
 def figures_of_peers(place):
-    """The figures are those of tests/peers, which `tests/peers/run.py --write` writes into both tables."""
+    """Both tables have the same figures."""
     def table(*path):
         text = read(*path).split('<!-- table: written by tests/peers/run.py --write -->\n')[1].split(
             '<!-- end of the table -->')[0].splitlines()
@@ -210,8 +209,7 @@ def figures_of_peers(place):
 
 @case()
 def comparison_starts(place):
-    """tests/peers/run.py starts a process for each library, and each one ends by itself: a library that is missing
-    here is left out with the reason."""
+    """tests/peers/run.py leaves out missing libraries, with the reason."""
     build = os.path.dirname(os.path.abspath(place.suite.attnc))
     done = execute([sys.executable, os.path.join('tests', 'peers', 'run.py'), '--quick', '--only', 'no such job'],
                    cwd=ROOT, env=dict(os.environ, ATTNC_BUILD=build), timeout=300)
@@ -248,7 +246,7 @@ def the_demo(place):
     shown = text.splitlines()
     at = said.index(shown[0]) if shown[0] in said else None
     check(at is not None and said[at:at + len(shown):2] == shown[::2], 'the text is another')
-    # a processor that rounds differently may predict another byte if two are equally likely
+    # if two bytes are equally likely, another processor may predict the other
     pairs = [(a, b) for one, two in zip(shown[1::2], said[at + 1::2]) for a, b in zip(one.ljust(80), two.ljust(80))]
     check(sum('^' in pair for pair in pairs) > 50 and sum(a != b for a, b in pairs) <= 4, 'other bytes are foreseen')
     check('Its most frequent byte alone predicts %s' % said_in(
@@ -268,7 +266,7 @@ FIVE_MINUTES = 'C in five minutes'
 
 @shows(README, FIVE_MINUTES, '', 'c', '')
 def a_kernel_in_five_minutes(place):
-    """With nothing installed: the compiler is where `./dev build` leaves it."""
+    """With nothing installed: the compiler is in the build folder."""
     build, program, commands = texts(README, FIVE_MINUTES)
     check([line.split('#')[0].strip() for line in build.splitlines()] == [
         './dev build', 'export PATH="$PWD/build:$PATH"'], 'other commands: ' + build)
@@ -348,7 +346,7 @@ def forward(place):
 
 @shows(RUNTIME, 'Threads', 'c')
 def threads(place):
-    """The team, in the program of README.md, whose kernel knows nothing of OpenMP."""
+    """The program of README.md on a team of threads."""
     program = texts(README, FIVE_MINUTES)[1]
     team = re.sub(r'(?=\nint main)', '\n' + texts(RUNTIME, 'Threads')[0], program, count=1)
     team = team.replace('.n_k = N};', '.n_k = N, .team = &team, .threads = 2};')
@@ -360,7 +358,7 @@ def threads(place):
 
 
 def program_in_c(place, file, title):
-    """Compiled and run by the lines after it, it prints what the text says."""
+    """The program prints what the text says."""
     program, commands = texts(file, title)
     name = re.search(r'-o (\w+)$', commands, flags=re.M)[1]
     place.write(name + '.c', program)
@@ -377,7 +375,6 @@ for title in 'Gradients', 'Results for parts of the keys', 'Decoding':
 # ---------------------------------------------------------------- Python
 
 def python(place, file, title):
-    """The blocks, by the package of this tree; tests/python runs them with the wheel."""
     blocks = [text for word, text in installed.blocks(file, title) if word == 'python']
     for name in 'torch', 'jax':
         wanted = any(re.search(r'^import %s\b' % name, text, flags=re.M) for text in blocks)
@@ -463,7 +460,6 @@ def how_a_spec_becomes_c(place):
 
 @case()
 def commands_of_attnc(place):
-    """The lines of attnc --help, as they stand."""
     import numpy as np
     help = place.run(['attnc', '--help']).stdout
     lines = re.findall(r'^(?:usage:)? +(attnc .*?)(?:  .*)?$', help.split('\n\n')[0], flags=re.M)
@@ -534,7 +530,7 @@ def main():
         name = '-'.join([function.__name__, *arguments[1:]])
         suite.case(name.replace(' ', '_'), one, suite, function, *arguments)
     if not suite.options.list:
-        # A user's root installs to /usr/local, this one into a folder.
+        # installs to a folder instead of /usr/local
         command = said_in(EXAMPLES, r'`(sudo meson install .*?)`')
         failed = installed.install(suite, 'sudo() { "$@"; }\n' + command, folder='installed')
         if failed:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests the HTML page of attnc tune --report: its contents, and in a browser the effects of clicks."""
+"""Tests the HTML page of attnc tune --report: its contents, and clicks in a browser."""
 import html.parser
 import json
 import os
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser import Browser, Page
 from suite import Suite, check, execute
 
-# The runs of the page `several` (report_runs.c), in order: trials, and the measured ones.
+# The runs of the page `several` (report_runs.c): trials, and the measured ones.
 RUNS = [(60, 45), (240, 178), (0, 0), (5, 0), (40, 28), (6, 4)]
 HOSTILE = '</script><script>document.title=\'taken\'</script><!--<script> & "quoted" \'names\' \ufffd\ufffd( \ufffd é'
 TITLE = 'Schedules measured by attnc tune'
@@ -26,7 +26,7 @@ def case(function):
 
 
 class Place:
-    """The environment of a case: its folder, the program that makes pages, and the browser that all cases share."""
+    """A case's folder, the program that makes pages, and the shared browser."""
 
     def __init__(self, folder, maker, browser):
         self.folder, self.maker, self.browser = folder, maker, browser
@@ -59,7 +59,7 @@ def equal(got, wanted, what):
 
 
 class Reader(html.parser.HTMLParser):
-    """Reads the page: tables as rows of texts. An element without an end is an error."""
+    """Reads the page: tables as rows of texts. An element must have an end."""
 
     def __init__(self, text):
         super().__init__()
@@ -189,8 +189,7 @@ def order_of(page):
 
 
 def measure(text):
-    """The key by which a table cell is sorted: its number in base units (of an interval, the lower end); otherwise its
-    text; None if the cell is empty."""
+    """The sort key of a table cell: its number in base units, its text, or None. For an interval, the lower end."""
     number = re.match(r'([\d.]+)(?: to [\d.]+| (s|ms|µs))?$', text)
     if number:
         return float(number[1]) * {'ms': 1e-3, 'µs': 1e-6}.get(number[2], 1)
@@ -269,7 +268,7 @@ def the_filter_filters(place):
 
 # ---------------------------------------------------------------- the charts
 
-# JavaScript: a list with [trial, x, y] for each mark of a chart.
+# JavaScript: [trial, x, y] for each mark of a chart.
 MARKS = '''[...document.querySelectorAll("%s [data-trial]")].map(
     d => [+d.dataset.trial, ...d.getAttribute("transform").match(/[\\d.]+/g).slice(0, 2).map(Number)])'''
 
@@ -311,7 +310,7 @@ def dots_stand_where_they_should(place):
         times = {int(n) - 1: float(t) for n, t in zip(column(page, 0), column(page, 2)) if t != '–'}
         seconds = {int(n) - 1: measure(t) for n, t in zip(column(page, 0), column(page, 4)) if t != '–'}
         at = {trial: (x, y) for trial, x, y in page.run(MARKS % '#run-1 .progress figure:first-child')}
-        # a straight line through two of them contains all
+        # a line through two of them contains all
         (a, b), = [sorted(times, key=times.get)[::len(times) - 1]]
         slope = (at[b][1] - at[a][1]) / (times[b] - times[a])
         check(slope < 0, 'the faster ones stand lower')
@@ -320,20 +319,20 @@ def dots_stand_where_they_should(place):
                   'trial %d stands at %s' % (k + 1, at[k]))
         check(all(at[k][1] > max(at[m][1] for m in times) for k in at if k not in times),
               'those that failed do not stand apart')
-        # the best so far, at the ends of the steps
+        # the best so far, at the end of each step
         path = page.run('document.querySelector("#run-1 .progress figure:first-child svg[role=img] .step")'
                         '.getAttribute("d")')
         heights = [float(y) for _, y in re.findall(r'([\d.]+) ([\d.]+)', path)]
         equal(heights, sorted(heights, reverse=True), 'the steps')
         check(abs(heights[-1] - min(at[k][1] for k in times)) < 0.2, 'the last step is not at the best')
-        # on the roofline, less time means more FLOPs per second
+        # less time means more FLOPs per second
         roof = {trial: y for trial, _, y in page.run(MARKS % '#run-1 .progress figure:nth-child(2)')}
         by_time = sorted(roof, key=seconds.get)
         check(all(roof[p] <= roof[q] + 0.11 for p, q in zip(by_time, by_time[1:])),
               'the roofline is not in the order of times')
         said = page.run('document.querySelector("#run-1 .progress figure:nth-child(2) svg[role=img]").textContent')
         check('24 TFLOP/s' in said and '60 GB/s' in said, 'the lines of the roofline: %r' % said)
-        # the values of a knob from left to right
+        # the values of a knob, left to right
         values = dict(zip((int(n) - 1 for n in column(page, 0)), map(int, column(page, 6))))
         dots = page.run(MARKS % '#run-1 .knobs figure:first-child')
         places = {v: [x for trial, x, _ in dots if values[trial] == v] for v in sorted(set(values.values()))}

@@ -1,5 +1,5 @@
-/* Prints an HTML page of tune_report for tests/report.py. usage: report_runs NAME, where NAME selects the runs on the
-   page: a fixed list of trials, or a simulated search. */
+/* Prints a page of tune_report for tests/report.py. usage: report_runs NAME. NAME selects a fixed list of trials or
+   a simulated search. */
 #include "compiler/support/support.h"
 #include "compiler/tune/report.h"
 #include "compiler/tune/result.h"
@@ -57,7 +57,7 @@ static void fail(struct tune_result *r, enum tune_status status, const char *why
     snprintf(r->why, sizeof r->why, "%s", why);
 }
 
-/* A simulated search. The closer a candidate is to tile_q = 64 and tile_k = 256, the faster it is. */
+/* A simulated search. The optimum is tile_q = 64 and tile_k = 256. */
 static struct tune_run search(const char *name, int64_t length, int trials, uint64_t seed, double gain)
 {
     struct tune_run run = new_run(name, length, trials);
@@ -97,7 +97,7 @@ static struct tune_run search(const char *name, int64_t length, int trials, uint
     return run;
 }
 
-/* A run with known ratios: four trials take 1, 1/2, 2 and 8 times the time of the default schedule, the others fail. */
+/* A run with known ratios: four trials take 1, 1/2, 2 and 8 times the default, others fail. */
 static struct tune_run by_hand(void)
 {
     static const double quotient[] = {1, 0.5, 2, 8};

@@ -1,6 +1,5 @@
-# Runs suites side by side and counts what they say; for ./dev and tests/house/runner_test.bash, which source it.
-# A suite prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each case, and last `N passed, N failed` or
-# `N passed, N failed, N skipped`.
+# Runs suites in parallel and counts their results, for ./dev. A suite prints `ok NAME`, `FAIL NAME why` or `skip NAME
+# why` for each case, and at last `N passed, N failed, N skipped`.
 
 # ---- the list of suites, tests/suites.txt
 
@@ -19,12 +18,12 @@ read_suites() { # FILE
     done <"$1"
 }
 
-is_named() { # SUITE WORD: by its own name or by that of a group
+is_named() { # SUITE WORD: the word is its name or one of its groups
     case ,$1,${groups_of[$1]}, in *",$2,"*) ;; *) return 1 ;; esac
 }
 
 chosen=()
-# Chooses suites by names of suites and groups; all of them if none is given. Status 2: nothing has such a name.
+# Chooses suites by names and groups, or all. Status 2: an unknown name.
 choose_suites() { # NAME…
     local name word found
     for word; do
@@ -42,8 +41,8 @@ choose_suites() { # NAME…
     done
 }
 
-only= # the pattern of the cases that are run; empty: all of them
-# The command of a suite of the list, with what its words stand for.
+only= # the pattern of the cases to run, or empty
+# The command of a suite, with its words replaced.
 add_suite() { # NAME BUILD-FOLDER
     local name=$1 build=$2 word words=()
     for word in ${line_of[$name]}; do
@@ -79,7 +78,7 @@ finish_suite() { # NAME STATUS LOG SECONDS SECONDS-OF-CPU
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
         p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
         if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
-        if [ "$(grep -c '^skip ' "$log")" -ne "$s" ]; then # a skip without a reason, or one that counts as passed
+        if [ "$(grep -c '^skip ' "$log")" -ne "$s" ]; then # a skip without a reason, or counted as passed
             f=$((f + 1))
             echo "FAIL $name counts $s skipped, and says why for $(grep -c '^skip ' "$log")"
         fi
@@ -98,7 +97,7 @@ finish_suite() { # NAME STATUS LOG SECONDS SECONDS-OF-CPU
     fi
 }
 
-# The seconds that the processes of a shell took, from the output of `times`.
+# The seconds of CPU that a shell's processes took, from `times`.
 seconds_of_cpu() { # FILE
     local line
     line=$(tail -n 1 "$1")
@@ -106,7 +105,7 @@ seconds_of_cpu() { # FILE
     echo $((60 * (BASH_REMATCH[1] + BASH_REMATCH[3]) + BASH_REMATCH[2] + BASH_REMATCH[4]))
 }
 
-# Reads a line. If a time-out splits it, bash has kept the first part, which is put before the second.
+# Reads a line. After a time-out, bash has kept the first part.
 half_read=
 read_line() { # DESCRIPTOR SECONDS; sets $line
     local part whole=0
@@ -129,7 +128,7 @@ run_suites() { # LOGS JOBS
             next=$((next + 1))
             began[$name]=$SECONDS
             mkdir -p "$logs/$name.tmp"
-            { # each process reports its end, because `wait -n` misses processes that ended before it was called
+            { # each process reports its end, because `wait -n` misses some
                 status=0
                 TMPDIR="$logs/$name.tmp" timeout 2400 bash -c "${command_of[$name]}" \
                     >"$logs/${name//\//-}.log" 2>&1 </dev/null {ended}>&- || status=$?
@@ -149,7 +148,7 @@ run_suites() { # LOGS JOBS
     exec {ended}>&-
 }
 
-# Prints the skipped cases with their reasons, then the counts. Status 0 if something passed and nothing failed.
+# Prints skipped cases with reasons, then the counts. Status 0: something passed, nothing failed.
 finish_suites() {
     if [ ${#reasons[@]} -gt 0 ]; then
         echo 'skipped:'

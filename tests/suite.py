@@ -1,8 +1,6 @@
-"""A test program: cases that run in parallel, one line for each, a summary; shared by all suites in Python.
+"""Runs the cases of a suite in parallel, and prints a line for each and a summary.
 
-A case is a function that gets an empty folder and raises Failure or Skip; the folder of a failed case is kept and
-printed.
-"""
+A case is a function that gets an empty folder and raises Failure or Skip. The folder of a failed case is kept."""
 import argparse
 import concurrent.futures
 import fnmatch
@@ -33,7 +31,7 @@ def check(condition, why):
 
 
 def compiler(name):
-    """The path of gcc, clang or a C++ compiler; of several clangs, the one that emitted code is tuned for."""
+    """The path of gcc, clang or a C++ compiler. For clang, the one that code is tuned for."""
     for found in map(shutil.which, {'clang': ('clang-19', 'clang'), 'c++': ('g++', 'c++', 'clang++-19')}.get(name, (name,))):
         if found:
             return found
@@ -41,7 +39,7 @@ def compiler(name):
 
 
 def cached(name):
-    """A command for the compiler that uses ccache, if there is one, for everything that ./dev test compiled before."""
+    """A command for the compiler, with ccache if it exists."""
     return 'ccache ' + compiler(name) if shutil.which('ccache') else compiler(name)
 
 
@@ -53,8 +51,7 @@ def signal_name(number):
 
 
 def processes_of(group):
-    """A line for each process of the group: number, state, seconds of CPU, command. It tells a slow compiler from a
-    program that waits or never ends."""
+    """A line for each process of the group: number, state, CPU seconds, command. It shows why a command did not end."""
     lines = []
     for path in glob.glob('/proc/[0-9]*/stat'):
         try:
@@ -69,8 +66,8 @@ def processes_of(group):
 
 
 def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
-    """Runs a command as its own process group and returns it with its output as text. A time-out ends the group and
-    fails the case, as does death by a signal unless `signals` allows it."""
+    """Runs a command as its own process group, and returns it with its output. A time-out fails the case, and so
+    does death by a signal unless `signals`."""
     options = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) | options
     process = subprocess.Popen([str(a) for a in argv], cwd=cwd, env=env, start_new_session=True, text=True,
                                encoding='utf-8', errors='replace', **options)
@@ -88,13 +85,12 @@ def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
 
 
 def obeying_modes(*rights):
-    """The prefix of a command that makes root obey the modes of files. Another user might not reach the folder of
-    the test."""
+    """The prefix of a command that makes root obey the modes of files."""
     return ['setpriv', '--bounding-set=' + ','.join('-' + right for right in rights)] if os.geteuid() == 0 else []
 
 
 class Suite:
-    """The command line, the cases and their run. `more` adds options to the argparse parser."""
+    """The command line, the cases and their run. `more` adds options."""
 
     def __init__(self, description, more=None):
         parser = argparse.ArgumentParser(description=description)

@@ -1,5 +1,5 @@
-/* Prints one of the checked-in files that are generated from the compiler's tables. usage: written NAME. Without NAME,
-   prints the names. */
+/* Prints a checked-in file that is made from the compiler's tables. usage: written NAME. Without NAME, prints the
+   names. */
 #include "compiler/manual/manual.h"
 #include "compiler/support/support.h"
 

@@ -1,6 +1,6 @@
-/* libFuzzer's entry point for the reader of expressions. The first byte selects where the expression is used; the
-   others are the text. The reader must return an expression, or report errors at positions inside the text. An
-   expression must be well-typed, of limited size, printable, and evaluable at any point. */
+/* libFuzzer's entry point for the reader of expressions. The first byte selects the use of the expression.
+   - The reader returns an expression, or reports errors inside the text.
+   - An expression is well-typed, of limited size, printable and can be evaluated. */
 #include "compiler/expression/expression.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* libFuzzer's entry point for the reader of specs. The reader must return a spec or report errors. A spec must give a
-   graph that passes the verifier, or errors. */
+/* libFuzzer's entry point for the reader of specs. The reader returns a spec or reports errors. A spec gives a graph
+   that the verifier accepts, or errors. */
 #include "compiler/spec/reader.h"
 #include "compiler/spec/spec.h"
 #include "compiler/variant/variant.h"
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The byte of the text at a line and column; 0 after the end of the text. */
+/* Returns the byte at a line and column, or 0 after the end. */
 static char byte_at(const char *text, size_t size, struct position at)
 {
     const char *s = text, *end = text + size;
@@ -24,7 +24,7 @@ static char byte_at(const char *text, size_t size, struct position at)
     return 0;
 }
 
-/* Checks the reader's positions: for every scalar of the YAML tree, each byte is found in the text at its position. */
+/* Checks positions: every byte of every scalar is found in the text at its position. */
 static void check_places(const struct yaml *node, const char *text, size_t size, int *left)
 {
     for (int k = 0; k < node->count && *left > 0; k++) {

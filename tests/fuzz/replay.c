@@ -1,5 +1,5 @@
-/* Runs a fuzzer's entry point without libFuzzer: on every given file, then on VARIANTS random variants of the files.
-   The variants are the same in every run. usage: replay VARIANTS FILE… */
+/* Runs a fuzzer without libFuzzer, on every file and on VARIANTS random variants, the same in every run. usage:
+   replay VARIANTS FILE… */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_BYTES = 1 << 14, MOST_FILES = 1000 };
 
-/* Fragments of specs and expressions, which are inserted into files to make variants. */
+/* Pieces of specs and expressions to insert into files. */
 static const char *const pieces[] = {"s",     "i",     "j",        "h",      " + ",   " - ",   " * ",
                                      " / ",   " % ",   " <= ",     " < ",    " == ",  " != ",  " && ",
                                      " || ",  "!",     "-",        "(",      ")",     ", ",    " ? ",

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Compares checked-in files that attnc makes with its current output: generated/*.[ch] from specs/; the reference, the
-# schema, completions and manual from the tables.
-# fresh.bash [--write]: --write updates them. ATTNC and ATTNC_BUILD name the compiler and the build folder.
+# Compares checked-in files that attnc makes with its output. fresh.bash [--write]: --write updates them. ATTNC and
+# ATTNC_BUILD name the compiler and the build folder.
 set -u
 cd "$(dirname "$0")/../.."
 attnc=${ATTNC:-$PWD/build/attnc}
@@ -42,7 +41,7 @@ else
 fi
 written="$written examples/standalone/softmax.c examples/standalone/softmax.h"
 
-# The library inside attnc has the specs that existed when the build was configured.
+# attnc contains the specs of the time when the build was configured.
 for spec in specs/*.yaml; do
     name=$(basename "$spec" .yaml)
     if "$attnc" show "$name" 2>/dev/null | cmp -s - "$spec"; then

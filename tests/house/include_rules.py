@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The rooms of the house, and the arrows between them:
-what a folder includes, and what its objects take from others (nm).
-include_rules.py [ROOT [BUILD]]: checks a tree and its build folder; without arguments this one, and then that it fails
-on rules broken in a copy."""
+"""Checks which folders a folder uses, by #include and by symbols (nm).
+
+include_rules.py [ROOT [BUILD]] checks a tree and its build folder. Without arguments it checks this tree, and that
+it finds broken rules in a copy."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-# Room: the rooms below it that it uses, bottom to top; it may also use the rooms that these use.
+# A folder and the folders that it uses, bottom to top. It may use everything that those may use.
 ARROWS = '''
 ir
 runtime
@@ -43,7 +43,7 @@ def table():
         if line:
             room, *below = line.split()
             names = {r.split('/')[-1]: r for r in rooms}
-            rooms[room] = {names[b] for b in below}  # KeyError: the table itself has an arrow upwards
+            rooms[room] = {names[b] for b in below}  # KeyError: an arrow upwards
             for b in list(rooms[room]):
                 rooms[room] |= rooms[b]
     return rooms
@@ -51,7 +51,7 @@ def table():
 
 BELOW = table()
 CARRIED = 'compiler/emit/embedded'
-FREE = ('tests', 'examples', 'generated')  # these may use the public headers of all rooms
+FREE = ('tests', 'examples', 'generated')  # may use all public headers
 
 
 def room_of(path):
@@ -60,12 +60,12 @@ def room_of(path):
 
 
 def face_of(folder):
-    """The header of a folder that other folders may include: X/X.h."""
+    """The public header of a folder, X/X.h."""
     return 'runtime/attnrt.h' if folder == 'runtime' else os.path.join(folder, os.path.basename(folder) + '.h')
 
 
 def is_face(root, path):
-    """True for the public header of a folder, and for a .def that this header includes."""
+    """True for a public header, and for a .def that it includes."""
     face = face_of(os.path.dirname(path))
     if path == face:
         return True
@@ -76,8 +76,7 @@ def is_face(root, path):
 
 
 def private_to(root, path):
-    """The folder outside of which no file may include this one; None: rooms above its own may. A folder inside a room
-    has a public header, too, for the folder above it."""
+    """The folder whose files may include this one; None: higher folders may, too."""
     folder = os.path.dirname(path)
     if not is_face(root, path):
         return folder
@@ -88,13 +87,13 @@ def sources(root):
     for top in ('ir', 'runtime', 'compiler') + FREE:
         for folder, _, files in os.walk(os.path.join(root, top)):
             for f in files:
-                # C that kernels carry is not a source of attnc
+                # the C that kernels contain is not a source of attnc
                 if f.endswith(('.c', '.h', '.def')) and not folder.endswith(CARRIED):
                     yield os.path.relpath(os.path.join(folder, f), root)
 
 
 def circle(edges):
-    """A cycle of `edges`, {from: {to, …}}, as a list whose last element is the first again; or None."""
+    """A cycle of `edges`, {from: {to, …}}, as a list that ends with its first element; or None."""
     state = {}
     for start in sorted(edges):
         if start in state:
@@ -164,7 +163,7 @@ def check_includes(root):
 
 
 def objects(root, build):
-    """Source -> object, for everything in attnc, from the build folder."""
+    """Source -> object, from the build folder."""
     with open(os.path.join(build, 'compile_commands.json')) as f:
         commands = json.load(f)
     made = {}
@@ -205,7 +204,7 @@ def check_symbols(root, build):
             edges.setdefault(source, set()).add(to)
             if theirs != mine and theirs not in BELOW.get(mine, ()):
                 wrong.append(f'{source} uses {name} of {to}: {theirs} is not below {mine}')
-    # headers are not objects: a cycle consists of objects that take symbols from each other
+    # a cycle consists of objects that use each other's symbols
     found = circle(edges)
     if found:
         wrong.append('a circle of files: ' + ' -> '.join(found))
@@ -235,7 +234,7 @@ def append(root, path, text):
 
 
 def compile_in(root, build, path, text):
-    """Adds to a source, and compiles its object again with the build's command."""
+    """Adds text to a source and compiles its object again."""
     append(root, path, text)
     with open(os.path.join(build, 'compile_commands.json')) as f:
         command = next(c for c in json.load(f) if c['file'].endswith('/' + path)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/suites.txt names every suite that there is, and Meson has the suites of ./dev test."""
+"""Checks that tests/suites.txt has every suite, and that Meson has the same suites."""
 import glob
 import json
 import os

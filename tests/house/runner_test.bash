@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# The counts of ./dev test: suites that pass, skip, fail, count wrongly, crash or print nothing, and the last line.
-# Which suites it chooses from a list, and the commands that it runs.
+# Tests ./dev test: its counts of suites that pass, skip, fail or crash, its last line, and the suites it chooses.
 set -u
 cd "$(dirname "$0")/../.."
 count_ok=0 count_failed=0
 folder=$(mktemp -d) || exit 3
 trap 'rm -rf "$folder"' EXIT
 
-# expect NAME STATUS LAST SUITE…: each SUITE is a script; the exit status of the whole and its last line.
+# expect NAME STATUS LAST SUITE…: the exit status and last line for these scripts.
 expect() {
     local name=$1 status=$2 last=$3 said got=0
     shift 3
@@ -56,7 +55,7 @@ says reason_heading 'skipped:'
 printf '%s\n' "$said" | grep -q '^one  *1 passed, 0 failed, 1 skipped (' &&
     result suite_line '' || result suite_line "$said"
 
-# A line that arrives in two parts, with the time-out between them.
+# A line arrives in two parts, with a time-out in between.
 said=$(
     source tests/runner.bash
     mkfifo "$folder/parts"
@@ -78,7 +77,7 @@ here   quick        sanitized  -             BUILD/tests/here
 
 tidy   quick,house  plain      demo          tests/tidy.bash BUILD/tests
 END
-# chooses NAME STATUS CHOSEN WORD…: what a call of ./dev test with these words runs.
+# chooses NAME STATUS CHOSEN WORD…: the suites that ./dev test runs for these words.
 chooses() {
     local name=$1 status=$2 wanted=$3 got=0 said
     shift 3
@@ -98,7 +97,7 @@ chooses chooses_by_group 0 'here tidy' quick
 chooses chooses_each_once 0 'here tidy' here quick house
 chooses refuses_other_names 2 '' long lon
 chooses refuses_other_machines 2 '' far
-# becomes NAME COMMAND SUITE CASE: the command of a suite of the list.
+# becomes NAME COMMAND SUITE CASE: the command of a suite.
 becomes() {
     local said
     said=$(
@@ -115,7 +114,7 @@ becomes command_of_cases 'python tests/long.py /build/attnc --only bad\*case' lo
 becomes command_of_program '/build/tests/here' here ''
 becomes command_of_script 'tests/tidy.bash /build/tests' tidy ''
 
-# Suites that have none of the cases that --only asks for are left out.
+# Suites without a case that --only asks for are left out.
 none='echo "no case matches"; exit 2'
 said=$(
     source tests/runner.bash

@@ -47,7 +47,7 @@ C_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n]
 
 
 def of_c(text):
-    """Comments, and string literals that are sentences; adjacent literals are one."""
+    """Yields comments and string literals that are sentences. Adjacent literals are one."""
     said, end_of_said = None, 0
     for token in C_TOKEN.finditer(text):
         t, line = token.group(), text.count('\n', 0, token.start()) + 1

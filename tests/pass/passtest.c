@@ -1,13 +1,12 @@
 /* Runs passes on a program given as text and prints the result. usage: passtest FILE
-   The comments at the beginning of the file have the settings:
+   Comments at the beginning of FILE are settings:
    - `# pass: simplify stabilise`: the passes
    - `# tile: 16 12 48`: queries, keys, and (optional) queries that share keys
    - `# block: 16`, `# target: generic`, `# form: quadratic`, `few` or `heads`
-   - `# units: matrix`: the target with matrix units; otherwise programs of bf16 use the target that multiplies bf16
+   - `# units: matrix`: the target with matrix units
    - `# program: gradients`: the graph is one of gradients
-   The interpreter must give the same value before and after, and the printed program must read back. If `differentiate`
-   is among the passes, the values after it are the gradients of the value before, which central differences along a
-   random direction must confirm. */
+   The value must not change, and the printed program must read back. After `differentiate`, central differences must
+   confirm the gradients. */
 #include "../../compiler/analysis/analysis.h"
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
@@ -21,8 +20,7 @@
 #include <string.h>
 
 static const double tolerance = 1e-9;
-/* The problems on which programs are evaluated: several heads; fewer queries than keys; more queries than keys, where a
-   causal mask leaves nothing for the first rows; a single query and key. */
+/* The problems: several heads; fewer queries than keys; more queries than keys; a single query and key. */
 static const struct problem_size sizes[] = {{2, 2, 2, 21, 21}, {1, 1, 2, 5, 40}, {1, 2, 1, 39, 17}, {1, 1, 1, 1, 1}};
 
 struct either {
@@ -36,7 +34,7 @@ static int failed(const char *file, const char *message)
     return 1;
 }
 
-/* The text after `# KEY:` in the comments at the beginning of the file; NULL if there is no such comment. */
+/* Returns the text after `# KEY:` at the beginning of the file, or NULL. */
 static const char *directive(struct arena *arena, const char *text, const char *key)
 {
     const char *wanted = arena_printf(arena, "# %s:", key);
@@ -87,7 +85,7 @@ static int64_t elements(const struct module *m, int rank, const int *axes, const
     return count;
 }
 
-/* An array of pseudo-random numbers between -1 and 1, which depend only on its name. */
+/* Makes an array of pseudo-random numbers between -1 and 1, which depend on its name. */
 static struct tensor random_tensor(struct arena *arena, const char *name, int64_t count)
 {
     uint64_t state = 1;
@@ -100,15 +98,15 @@ static struct tensor random_tensor(struct arena *arena, const char *name, int64_
     return t;
 }
 
-/* Evaluates the program with random inputs; the tensors `instead` replace inputs of the same names. *out becomes its
-   outputs, *count the number of their elements. Returns NULL or the error. */
+/* Evaluates the program with random inputs. `instead` replaces inputs of the same names. Sets *out to the outputs
+   and *count to their number of elements. Returns NULL or the error. */
 static const char *evaluate_with(struct arena *arena, const struct either *p, const struct problem_size *size,
                                  const struct tensor *instead, int insteads, double **out, int64_t *count)
 {
     *count = 0;
     int given = 0, max = p->loops ? p->loops->arrays : p->graph->values;
     struct tensor *in = arena_alloc(arena, (size_t)(max + insteads) * sizeof *in);
-    for (; given < insteads; given++) in[given] = instead[given]; /* first, because the first of equal names is used */
+    for (; given < insteads; given++) in[given] = instead[given]; /* the first of equal names is used */
     for (int k = 0; k < max; k++) {
         const struct array *a = p->loops ? &p->loops->array[k] : NULL;
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
@@ -134,7 +132,7 @@ static const char *evaluate(struct arena *arena, const struct either *p, const s
     return evaluate_with(arena, p, size, NULL, 0, out, count);
 }
 
-/* Evaluates `p` with the array moved by `step` along a random direction. Returns the sum of out * dout. */
+/* Returns the sum of out * dout after the array was moved by `step` along a random direction. */
 static double moved(struct arena *arena, const struct either *p, const struct problem_size *size, struct tensor array,
                     int64_t count, double step, const double *dout)
 {
@@ -148,8 +146,7 @@ static double moved(struct arena *arena, const struct either *p, const struct pr
     return sum;
 }
 
-/* Checks by differences that the outputs of `after` are the gradients of `before`. Returns NULL, or the name of the
-   output that is wrong. */
+/* Checks by differences that `after` has the gradients of `before`. Returns NULL, or the name of a wrong output. */
 static const char *compare_gradients(struct arena *arena, const struct either *before, const struct either *after)
 {
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
@@ -202,7 +199,7 @@ static double *exchanged(struct arena *arena, const double *data, int64_t count,
     return made;
 }
 
-/* Evaluates a program in which query heads and queries have each other's place. */
+/* Evaluates a program in which query heads and queries are exchanged. */
 static const char *evaluate_swapped(struct arena *arena, const struct either *p, const struct problem_size *s,
                                     double **out, int64_t *count)
 {
@@ -218,7 +215,7 @@ static const char *evaluate_swapped(struct arena *arena, const struct either *p,
     return wrong;
 }
 
-/* Computes the prefix sums of the graph for random inputs, as a kernel does for the programs that read them. */
+/* Computes the prefix sums of the graph for random inputs. */
 static const char *prefix_sums(struct arena *arena, const struct graph *g, const struct problem_size *s,
                                struct tensor *out, int *made)
 {
@@ -232,8 +229,8 @@ static const char *prefix_sums(struct arena *arena, const struct graph *g, const
     return prefix_tensors(g, s, in, given, out, made);
 }
 
-/* Checks that `after` has the same value as `before`. `of`: the program, which may be only for problems with few
-   queries. Returns NULL, or a description of the difference. */
+/* Checks that `after` has the value of `before`. `of`: the program, which may be only for few queries. Returns NULL,
+   or the difference. */
 static const char *compare(struct arena *arena, const struct either *before, const struct either *after,
                            const struct program *of)
 {
@@ -294,7 +291,7 @@ static const char *reads_back(struct arena *arena, const char *text)
     return same ? NULL : "the result reads back as another program";
 }
 
-/* Prints the loops that the pass one_thread made: first the loops over keys, then those that merge states. */
+/* Prints the loops of the pass one_thread: over keys, then those that merge states. */
 static void print_alone(const struct compilation *c)
 {
     const struct stmt *const part[] = {c->one_thread.keys, c->one_thread.folds};

@@ -1,8 +1,6 @@
 #!/bin/sh
-# Pass tests: runs the passes that NAME.graph or NAME.loops names and compares what comes out with NAME.expected.
-# usage: run.sh [--update] PASSTEST [NAME… | --only CASE]
-# PASSTEST is the program built from passtest.c; --update rewrites what differs; of all tests --only runs those whose
-# names contain CASE.
+# Runs the passes that NAME.graph or NAME.loops names, and compares with NAME.expected. usage: run.sh [--update]
+# PASSTEST [NAME… | --only CASE]. PASSTEST is the program of passtest.c.
 update=no
 if [ "$1" = --update ]; then update=yes; shift; fi
 if [ $# -lt 1 ]; then sed -n 3p "$0" | cut -c3- >&2; exit 2; fi

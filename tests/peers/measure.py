@@ -1,12 +1,12 @@
-"""Comparison and timing of every peer's rows."""
+"""Comparison and timing of all peers."""
 import json
 import sys
 import time
 
 import numpy as np
 
-REST = 0.03  # seconds before each slice, in which the threads of the previous one stop spinning
-TURN = 0.01  # seconds of consecutive calls: a shorter call is repeated, because waking the threads takes as long
+REST = 0.03  # seconds of rest, until the last threads stop spinning
+TURN = 0.01  # seconds; a shorter call is repeated, because waking threads takes as long
 
 
 def say(text):
@@ -26,8 +26,8 @@ class Differs(Exception):
 
 
 def difference(a, b):
-    """The largest difference of a row relative to the largest number of that row of b. For gradients, which are
-    tuples and may have rows of 0, relative to the largest number of the array. `a` may be tensors of any type."""
+    """The largest difference, relative to the largest number of its row in b, or for gradients of the array. `a` may
+    be tensors."""
     if isinstance(b, tuple):
         return max(difference(x.reshape(1, -1), y.reshape(1, -1)) for x, y in zip(a, b))
     a, b = np.asarray(a.float() if hasattr(a, 'float') else a, np.float64).reshape(b.shape), np.asarray(b, np.float64)
@@ -37,7 +37,7 @@ def difference(a, b):
 
 
 def later(make, *arguments):
-    """A form that is created at its first call, so that a failure is a result, too."""
+    """A form that is created at its first call, so that its failure is a result."""
     made = []
 
     def call():
@@ -48,7 +48,7 @@ def later(make, *arguments):
 
 
 def seconds(call, times=1):
-    """The time of a call: the mean of several consecutive ones."""
+    """The mean time of several calls."""
     time.sleep(REST)
     start = time.perf_counter()
     for _ in range(times):
@@ -57,12 +57,12 @@ def seconds(call, times=1):
 
 
 def in_a_turn(once):
-    """The number of consecutive calls in a slice, if one takes `once` seconds."""
+    """The number of calls in a slice, if one takes `once` seconds."""
     return max(1, int(TURN / once))
 
 
 def alternate(calls, limit, least=3, most=25):
-    """Alternates between the callables for about `limit` seconds; returns the best time of each, and the number of
+    """Alternates between the callables for about `limit` seconds. Returns the best time of each and the number of
     rounds."""
     best, end, rounds = [seconds(call) for call in calls], time.perf_counter() + limit, 1
     times = [in_a_turn(b) for b in best]
@@ -73,7 +73,7 @@ def alternate(calls, limit, least=3, most=25):
 
 
 def same_job(label, out, kernel, tolerance):
-    """The difference between a peer's result and the kernel's, which must be within the tolerance."""
+    """Returns the difference of a peer from the kernel. It must be within the tolerance."""
     far = difference(out, kernel.values())
     if not far <= tolerance:
         raise Differs('%s: not the same job: a row differs by %.1e of its largest number' % (label, far))
@@ -81,8 +81,7 @@ def same_job(label, out, kernel, tolerance):
 
 
 def attempt(label, form, kernel, tolerance, best):
-    """Calls a form of a peer until it is warm, compares it with the kernel's result, and returns (its time, the
-    difference)."""
+    """Warms up a form of a peer, compares it with the kernel, and returns (its time, the difference)."""
     form()
     out = []
     once = seconds(lambda: out.append(form()))
@@ -93,7 +92,7 @@ def attempt(label, form, kernel, tolerance, best):
 
 
 def row(job, peer, kernel, forms, tolerance, limit, table='jobs'):
-    """Measures one row: the fastest of the forms {label: call that returns an array}, and the kernel."""
+    """Measures the kernel and the fastest of the forms {label: call}."""
     say('%s: %s' % (peer, job))
     common = dict(table=table, job=job, peer=peer)
     kernel()
@@ -103,7 +102,7 @@ def row(job, peer, kernel, forms, tolerance, limit, table='jobs'):
             best = min((t[0] for t in tried), default=float('inf'))
             tried.append((*attempt(label, form, kernel, tolerance, best), label, form))
             say('  %-40s %9.2f ms' % (label, 1e3 * tried[-1][0]))
-        except Exception as error:  # a failure of a library is a result, too
+        except Exception as error:  # a failure of a library is a result
             differs = differs or isinstance(error, Differs)
             errors.append(' '.join(('%s: %s' % (label, error) if not isinstance(error, Differs)
                                     else str(error)).split())[:240])

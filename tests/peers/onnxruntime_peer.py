@@ -1,4 +1,4 @@
-"""Rows of ONNX Runtime on the CPU: models of one operator, and of the operators that exporters emit in place of it."""
+"""ONNX Runtime on the CPU: models of one operator, and of the operators that exporters emit."""
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
@@ -8,7 +8,7 @@ from softmax import softmax_rows
 
 PEER = 'ONNX Runtime'
 MICROSOFT = 'com.microsoft'
-MOST = 1 << 28  # the maximum number of bytes of weights that a form may store
+MOST = 1 << 28  # the maximum number of bytes of a form's weights
 
 
 def version():
@@ -16,7 +16,7 @@ def version():
 
 
 def model(nodes, shape, constants):
-    """q, k and v of one shape, and `out` of the same shape."""
+    """q, k, v and `out` have the same shape."""
     arrays = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ('q', 'k', 'v', 'out')]
     constants = [numpy_helper.from_array(value, name) for name, value in constants.items()]
     graph = helper.make_graph(nodes, 'attention', arrays[:3], arrays[3:], constants)
@@ -27,7 +27,7 @@ def model(nodes, shape, constants):
 def loaded(text, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # It would spin for 50 ms after a call and take a core from the kernel; our threads spin as long (KMP_BLOCKTIME).
+    # It would spin for 50 ms after a call and take a core from the kernel. Ours spin as long (KMP_BLOCKTIME).
     options.add_session_config_entry('session.intra_op.spin_duration_us', '5000')
     return onnxruntime.InferenceSession(text, options, providers=['CPUExecutionProvider'])
 
@@ -38,7 +38,7 @@ def positions_first(x):
 
 
 def caller(nodes, arrays, in_rows, constants, threads):
-    """Calls a model on memory that is bound to it: [B, H, N, D], or (in_rows) [B, N, H D]."""
+    """Calls a model on its own memory: [B, H, N, D], or (in_rows) [B, N, H D]."""
     batch, heads, n, dim = arrays[0].shape
     shape = (batch, n, heads * dim) if in_rows else arrays[0].shape
     given = [np.ascontiguousarray(positions_first(x)).reshape(shape) if in_rows else x for x in arrays]
@@ -57,7 +57,7 @@ def caller(nodes, arrays, in_rows, constants, threads):
 
 
 def products(n, dim, causal):
-    """Two products with a softmax between them: nodes and constants."""
+    """Two products and a softmax: nodes and constants."""
     node, constants = helper.make_node, {'scale': np.float32(dim ** -0.5)}
     nodes = [node('Transpose', ['k'], ['turned'], perm=[0, 1, 3, 2]), node('MatMul', ['q', 'turned'], ['s']),
              node('Mul', ['s', 'scale'], ['scaled'])]

@@ -1,7 +1,7 @@
-/* Attention as a C user would write it with OpenBLAS, to compare the speed of attnc's kernels with it.
-   - Attention is computed in blocks: two calls of sgemm per block, and between them loops that the compiler vectorises.
-   - q, k, v, out: [heads, n, 64].
-   - Threads share blocks of queries and heads (softmax), or heads (polysketch). OpenBLAS itself runs on one thread. */
+/* Attention as a C user writes it with OpenBLAS, for comparison.
+   - Each block takes two calls of sgemm, and loops that the compiler vectorises.
+   - q, k, v, out: [heads, n, 64]
+   - Threads share blocks and heads (softmax), or heads (polysketch). OpenBLAS runs on one thread. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int omp_get_thread_num(void)
 
 enum { D = 64, R = 32, F = R * (R + 1) / 2, V = D + 1, ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
-/* The declaration of <cblas.h>, repeated here so that the file compiles without OpenBLAS's headers. */
+/* The declaration of <cblas.h>, so that OpenBLAS's headers are not needed. */
 void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc);
 int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const float *q, const float *k, const float *v,
@@ -42,8 +42,8 @@ static float *floats(int64_t count)
     return aligned_alloc(64, ((size_t)count * sizeof(float) + 63) / 64 * 64);
 }
 
-/* Computes rows i0 to i1 - 1 of causal softmax attention, block of keys by block of keys, with the online softmax.
-   `work` has block * (block + 2) elements. */
+/* Computes rows i0 to i1 - 1 of causal softmax attention with the online softmax. `work` has block * (block + 2)
+   elements. */
 static void softmax_block(int64_t i0, int64_t i1, int64_t block, const float *q, const float *k, const float *v,
                           float *out, float *work)
 {
@@ -92,7 +92,7 @@ int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const f
 #pragma omp parallel num_threads(threads)
     {
         float *mine = work + omp_get_thread_num() * size;
-        /* The last blocks, which see the most keys, come first, so that no thread has to finish one of them alone. */
+        /* The last blocks see the most keys, so they come first. */
 #pragma omp for schedule(dynamic, 1)
         for (int64_t task = 0; task < heads * blocks; task++) {
             const int64_t h = task % heads, b = blocks - 1 - task / heads, at = h * n * D;
@@ -103,8 +103,9 @@ int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const f
     return 0;
 }
 
-/* sketch[i] = (x[i] G1) * (x[i] G2) / sqrt(R), element by element. g [64, 2 R]: the columns of G1, then those of G2.
-   halves [rows, 2 R]: memory for both products. */
+/* sketch[i] = (x[i] G1) * (x[i] G2) / sqrt(R), element by element.
+   - g [64, 2 R]: the columns of G1, then of G2
+   - halves [rows, 2 R]: memory for both products */
 static void sketch_rows(int64_t rows, const float *x, const float *g, float *halves, float *sketch)
 {
     const float factor = 1 / sqrtf(R);
@@ -113,7 +114,7 @@ static void sketch_rows(int64_t rows, const float *x, const float *g, float *hal
         for (int64_t a = 0; a < R; a++) sketch[i * R + a] = factor * halves[i * 2 * R + a] * halves[i * 2 * R + R + a];
 }
 
-/* The features of a row s of the sketch: s[a] * s[b] for every pair a <= b; if a < b, multiplied by `twice`. */
+/* The features of a row s: s[a] * s[b] for a <= b, times `twice` if a < b. */
 static void feature_rows(int64_t rows, const float *sketch, float twice, float *feature)
 {
     for (int64_t i = 0; i < rows; i++) {
@@ -127,8 +128,8 @@ static void feature_rows(int64_t rows, const float *sketch, float twice, float *
     }
 }
 
-/* Computes one head block by block. Keys of the same block are processed by weights of pairs; keys of earlier blocks by
-   the state [F, E + 1], which has the sums of features times values. */
+/* Computes one head block by block. Keys of the same block have weights of pairs. Earlier keys are in the state [F,
+   E + 1], the sums of features times values. */
 static void polysketch_head(int64_t n, int64_t block, int exact, const float *q, const float *k, const float *v,
                             const float *g, float *out, float *work)
 {
@@ -171,7 +172,7 @@ static void polysketch_head(int64_t n, int64_t block, int exact, const float *q,
     }
 }
 
-/* `exact`: the weight of a pair in the same block is <q, k>^4, otherwise it is estimated by the sketch. g [64, 2 * 32]:
+/* `exact`: the weight of a pair in the same block is <q, k>^4; otherwise the sketch estimates it. g [64, 2 * 32]:
    G1, then G2. Returns 0, or -1 if out of memory. */
 int polysketch_causal(int64_t heads, int64_t n, int64_t block, int threads, int exact, const float *q, const float *k,
                       const float *v, const float *g, float *out)

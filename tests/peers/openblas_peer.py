@@ -24,7 +24,7 @@ def folder():
 def open_library():
     at = folder()
     source = os.path.join(ROOT, 'tests/peers/openblas_blocks.c')
-    # Typical options of a user; gcc has vector forms of expf in libmvec.
+    # Typical options of a user. libmvec has vector forms of expf.
     command = ['gcc', '-O3', '-march=native', '-ffast-math', '-fopenmp', '-std=gnu11', '-fPIC', '-shared', source,
                '-L', at, '-Wl,-rpath,' + at, '-lopenblas', '-lm']
     return ctypes.CDLL(library('openblas_blocks', command, [source])), ctypes.CDLL(os.path.join(at, 'libopenblas.so'))

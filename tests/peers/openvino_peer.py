@@ -1,4 +1,4 @@
-"""Rows of OpenVINO on the CPU: scaled_dot_product_attention, compiled for the shape or for any."""
+"""OpenVINO on the CPU: scaled_dot_product_attention, for the shape or for any."""
 import numpy as np
 import openvino
 from openvino import opset13, properties
@@ -40,7 +40,7 @@ def caller(arrays, causal, positions_first, any_shape, threads):
     request.set_output_tensor(0, openvino.Tensor(out, shared_memory=True))
     result = swapped(out) if positions_first else out
 
-    def call(_=given):  # keeps the arrays alive, whose memory the tensors share
+    def call(_=given):  # keeps the arrays of the tensors alive
         request.infer()
         return result
     return call

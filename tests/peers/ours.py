@@ -64,7 +64,7 @@ def make(command, what):
 
 
 def library(name, command, inputs):
-    """Compiles a shared library once for equal commands and inputs; returns its path."""
+    """Compiles a shared library, once for equal commands and inputs. Returns its path."""
     digest = hashlib.sha256(repr(command).encode())
     for path in inputs:
         with open(path, 'rb') as f:
@@ -83,8 +83,7 @@ def pointer(array):
 
 
 class Kernel:
-    """specs/NAME.yaml with some keys changed, on given arrays: q [B,H,N,D] or [H,N,D] and so on. A call overwrites
-    .out and returns it."""
+    """specs/NAME.yaml with changed keys, on arrays [B,H,N,D] or [H,N,D]. A call overwrites .out and returns it."""
 
     def __init__(self, spec, settings, q, k, v, parameters, threads):
         folder = os.path.join(WORK, 'kernels')
@@ -110,7 +109,7 @@ class Kernel:
                           pointer(v), pointer(self.out), self.memory(self.problem.workspace_bytes))
 
     def memory(self, size):
-        """The address of that many bytes, aligned for kernels."""
+        """The address of aligned memory."""
         self.kept.append(np.zeros(size + 64, np.uint8))
         return -(-pointer(self.kept[-1]) // 64) * 64
 
@@ -129,8 +128,7 @@ class Kernel:
 
 
 class FromPython:
-    """The kernel called through the Python package, on NumPy arrays or tensors [B,H,N,D]; the time of a call
-    includes checks of the arguments and a new array for the result."""
+    """The kernel through the Python package. Its time includes checks and a new array."""
 
     def __init__(self, spec, settings, q, k, v, threads):
         os.environ['ATTNC'] = os.path.join(BUILD, 'attnc')
@@ -148,7 +146,7 @@ class FromPython:
 
 
 class Trained(Kernel):
-    """The kernel with gradients: a call computes them from saved values, after forward if requested."""
+    """The kernel with gradients. A call uses saved values; with `forward` it includes forward."""
 
     def __init__(self, spec, settings, q, k, v, dout, parameters, threads, forward):
         super().__init__(spec, settings | {'emit': '[forward, backward]'}, q, k, v, parameters, threads)

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
-"""Compares other libraries on the CPU with attnc: each library alternates call by call with the kernel that attnc makes.
-README.md says how to read the table.
+"""Compares other libraries on the CPU with attnc, call by call. README.md explains the table.
 
-Every library runs in its own process, with the kernels it is compared with. Exit status: 0 done, 1 a peer and a
-kernel gave different results or nothing was measured, 2 wrong usage, 3 the machine failed us.
-"""
+Each library has its own process. Exit status: 0 done, 1 different results or nothing measured, 2 wrong usage, 3 the
+machine failed."""
 import argparse
 import fnmatch
 import importlib
@@ -23,7 +21,7 @@ PYTHON = os.path.join(WORK, 'bin/python')
 BEGIN, END = '<!-- table: written by tests/peers/run.py --write -->', '<!-- end of the table -->'
 SHORT_TITLE = ('Softmax in f32 at the shapes of models. attnc is called as a C function; '
                'in the rows that say so from Python, as `attnc.kernel(…)(q, k, v)`.')
-# The five rows that the README.md of the project shows.
+# The rows that the project's README.md shows.
 SHOWN = (('PyTorch', 'softmax, causal, n = 8192'), ('PyTorch', 'sliding window of 1024, n = 8192'),
          ('PyTorch', 'linear, ELU + 1, causal, n = 8192'), ('JAX', 'polysketch, r = 32, sketched, n = 32768'),
          ('OpenBLAS', 'polysketch, r = 32, sketched, n = 32768'))
@@ -112,7 +110,7 @@ def processor():
 
 
 def child(options):
-    """Measures one library; prints its rows as lines of JSON."""
+    """Measures one library. Prints its rows as JSON."""
     sys.path.insert(0, HERE)
     try:
         peer = importlib.import_module(options.library + '_peer')
@@ -128,8 +126,7 @@ def environment(options):
     threads = str(options.threads)
     own = dict(OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, OPENBLAS_NUM_THREADS='1', PYTHONDONTWRITEBYTECODE='1',
                TORCHINDUCTOR_CACHE_DIR=os.path.join(WORK, 'inductor'), JAX_PLATFORMS='cpu')
-    # LLVM's OpenMP library, which our kernels use, spins for 200 ms after a call, which would take a core from the
-    # peer.
+    # Our OpenMP library spins for 200 ms after a call, and would take a core from the peer.
     own['KMP_BLOCKTIME'] = '5'
     return {**os.environ, **own}
 
@@ -175,7 +172,7 @@ def by_job(rows):
 
 
 def shown_table(rows):
-    """The table in the README.md of the project: the first row of each of its jobs."""
+    """The table in the project's README.md: the first row of each job."""
     first = {}
     for r in rows:
         if 'error' not in r:
@@ -185,8 +182,7 @@ def shown_table(rows):
 
 
 def claim_table(rows):
-    """Times of several kernels at several lengths, and the speed of linear ones relative to the quadratic one of the
-    same library."""
+    """Times of several kernels at several lengths, and speeds relative to the library's quadratic one."""
     names = list(rows[0]['ms'])
     lines = ['| n | ' + ' | '.join(names) + ' |', '| --- |' + ' --- |' * len(names)]
     for r in rows:

@@ -1,8 +1,8 @@
-"""Softmax attention in f32: rows for every library with an operator for it, including shapes of models."""
+"""Softmax attention in f32, for every library with an operator for it."""
 from measure import normal, row
 from ours import FromPython, Kernel
 
-# model, batch, heads, positions, head size, causal or not: problems whose calls take milliseconds
+# model, batch, heads, positions, head size, causal or not
 SHORT = (('BERT', 8, 12, 128, 64, (False, True)),
          ('BERT', 1, 12, 512, 64, (False, True)),
          ('ViT', 16, 12, 197, 64, (False,)),
@@ -28,8 +28,8 @@ def problem(batch, heads, n, dim, causal):
 
 
 def softmax_rows(peer, options, forms, same=lambda array: array):
-    """`forms` returns {label: call} for q, k, v as NumPy arrays [B, H, N, D] and the causal flag; `same` converts a
-    NumPy array to the library's type."""
+    """`forms` returns {label: call} for NumPy arrays [B, H, N, D] and the causal flag. `same` converts an array to
+    the library's type."""
     def measure(job, shape, causal, from_python=False, **more):
         if not options.wanted(peer, job):
             return

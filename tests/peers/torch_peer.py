@@ -1,4 +1,4 @@
-"""Rows of PyTorch on the CPU: the functions that a user would call or write, in every form that may be the fastest."""
+"""PyTorch on the CPU: functions that a user calls or writes, in every form that may be the fastest."""
 import math
 
 import numpy as np
@@ -30,8 +30,8 @@ def divide(sums, plus):
 
 
 def carried_loop(q, k, v, block, features, near, plus, step=None):
-    """Block after block. q and k are already sketched or mapped; `features` makes the factor of the state, `near`
-    the weights inside a block."""
+    """Block after block, with sketched or mapped q and k. `features` makes the factor of the state, `near` the
+    weights in a block."""
     v1, out = with_ones(v), torch.empty_like(v)
     state = None
     for i in range(0, q.shape[1], block):
@@ -52,7 +52,7 @@ def carried_loop(q, k, v, block, features, near, plus, step=None):
 
 
 def carried_all(q, k, v, block, features, near, plus):
-    """All blocks at once: their states, the running sums of these, and the products with them."""
+    """All blocks at once: states, their running sums, and products."""
     heads, n, _ = q.shape
     cut = lambda x: x.reshape(heads, n // block, block, x.shape[-1])
     qc, kc, vc = cut(q), cut(k), cut(with_ones(v))
@@ -73,7 +73,7 @@ def compiled_step(features, near, plus):
 
 
 def carried_forms(q, k, v, make, features, near, plus, blocks=BLOCKS, compiled=True, most=2 << 30):
-    """{label: call}; `make` is the first step, a sketch or a feature map of q and k."""
+    """{label: call}. `make` is a sketch or a feature map of q and k."""
     forms = {}
     size = features(make(k[:, :1])).shape[-1]
     for b in blocks:
@@ -91,7 +91,7 @@ def carried_forms(q, k, v, make, features, near, plus, blocks=BLOCKS, compiled=T
 
 
 def trained_loop(q, k, v, block, features, near, plus):
-    """Block after block, without writing in place, so that autograd can follow."""
+    """Block after block, without writing in place, because of autograd."""
     v1, out, state = with_ones(v), [], None
     for i in range(0, q.shape[1], block):
         qc, kc, vc = q[:, i:i + block], k[:, i:i + block], v1[:, i:i + block]
@@ -129,7 +129,7 @@ def sketch_of(g1, g2):
 
 
 def polysketch_exact(q, k, v, sketch, block):
-    """The weights inside a block are <q, k>^4; those of earlier blocks are sketched."""
+    """Weights inside a block are <q, k>^4, others are sketched."""
     both = lambda x: torch.cat([x, sketch(x)], -1)
     d = q.shape[-1]
     return carried_loop(both(q), both(k), v, block, lambda x: tensored(x[..., d:]),
@@ -139,7 +139,7 @@ def polysketch_exact(q, k, v, sketch, block):
 # ---- quadratic forms
 
 def polynomial(q, k, v, rows, power):
-    """Weights (s / 8)^4 under a causal mask, for some rows of queries at a time."""
+    """Weights (s / 8)^4 under a causal mask, for some rows at a time."""
     v1, out = with_ones(v), torch.empty_like(v)
     for i in range(0, q.shape[1], rows):
         end = min(i + rows, q.shape[1])
@@ -153,7 +153,7 @@ def polynomial(q, k, v, rows, power):
 # ---- the rows
 
 class Arrays:
-    """Standard normal q, k, v as NumPy arrays and as tensors that share their memory."""
+    """Standard normal q, k, v as NumPy arrays and as tensors on the same memory."""
 
     def __init__(self, heads, n, dim=64):
         self.arrays = [normal(seed, heads, n, dim) for seed in (1, 2, 3)]
@@ -200,8 +200,7 @@ def bf16_row(options, n):
 
 
 def gradients(leaves, dout, form, forward):
-    """A call that computes the gradients with respect to the leaves with autograd, of a stored result or of a new
-    one."""
+    """A call that computes gradients with respect to the leaves, of a stored or a new result."""
     dout = dout[None]
     if forward:
         return lambda: torch.autograd.grad(form()[None], leaves, dout)
@@ -210,7 +209,7 @@ def gradients(leaves, dout, form, forward):
 
 
 def train(options, job, arrays, dtype, spec, settings, make, forward, parameters=None, tolerance=1e-4):
-    """A row of gradients with respect to q, k and v. `make` returns the forms of forward for three tensors."""
+    """A row of gradients with respect to q, k and v. `make` returns the forms of forward."""
     given = [*arrays, normal(4, *arrays[2].shape)]
     tensors = [torch.from_numpy(a).to(dtype) for a in given]
     if dtype == torch.bfloat16:
@@ -238,7 +237,7 @@ def backward_rows(options, n):
 
 
 def trained_forms(make, features, near, plus, blocks=BLOCKS, most=1 << 30):
-    """The forms of q, k and v that autograd follows; `make` is a sketch or a feature map."""
+    """The forms that autograd follows. `make` is a sketch or a feature map."""
     def forms(q, k, v):
         made, size = {}, features(make(k[:, :1])).shape[-1]
         for b in blocks:
@@ -265,7 +264,7 @@ def polysketch_backward_rows(options, n):
 def flex_rows(options, n):
     heads = options.heads
     slopes = torch.tensor([2.0 ** (-8 * (h + 1) / heads) for h in range(heads)])
-    # Documents of 1/16, 3/16, 1/8, ... of the length, in sequence.
+    # Documents of 1/16, 3/16, 1/8, ... of the length.
     ends = np.cumsum([n // 16, 3 * n // 16, n // 8, n // 4, n // 16, 5 * n // 16])
     document = np.searchsorted(ends, np.arange(n), side='right').astype(np.int32)[None]
     ids = torch.from_numpy(document[0])
@@ -351,7 +350,7 @@ def linear_rows(options, n):
 # ---- linear against quadratic, in each library
 
 def naive_elu(q, k, v):
-    """The formula as written: a running sum of phi(k) v^T over tokens."""
+    """The formula as written: a running sum of phi(k) v^T."""
     f, g, v1 = elu_plus_one(q), elu_plus_one(k), with_ones(v)
     return divide(torch.einsum('hnf,hnfe->hne', f, torch.einsum('hnf,hne->hnfe', g, v1).cumsum(1)), 0)
 

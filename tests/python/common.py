@@ -27,7 +27,7 @@ def small(spec, **more):
 
 
 def of_keys(**more):
-    """A kernel whose values are the first 5 elements of keys, and one that takes them as values."""
+    """A kernel whose values are the first 5 elements of keys, and one with separate values."""
     made = [small('softmax_causal', **{'shape.value_dim': 5, 'shape.values': values}, **more) for values in ('keys', 'given')]
     return made[0], lambda q, k, **other: made[1](q, k, k[..., :5], **other)
 
@@ -45,7 +45,7 @@ def close(one, two, limit, why):
 
 
 def refuses(function, kind, message):
-    """Checks the whole message, or its beginning if the expected text ends with …."""
+    """Checks the message, or its beginning if the text ends with …."""
     try:
         made = function()
     except Exception as error:

@@ -12,7 +12,7 @@ def inputs(**sizes):
 
 
 def softmax(q, k, v):
-    """Causal attention; the last query has the position of the last key."""
+    """Causal attention. The last query is at the last key."""
     group = q.shape[-3] // k.shape[-3]
     logit = jnp.einsum('...id,...jd->...ij', q, jnp.repeat(k, group, -3)) / np.sqrt(q.shape[-1])
     seen = np.arange(k.shape[-2]) <= np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2]
@@ -96,7 +96,7 @@ def vmap_over_batches(folder):
 
 @case
 def vmap_with_learned_arrays(folder):
-    """vmap gives a gradient for each, and not their sum."""
+    """vmap gives separate gradients, not their sum."""
     learned, given = small('hedgehog'), inputs()
     p = {w: jnp.asarray(a) for w, a in learned.init(1, heads=4, kv_heads=2).items()}
     q = jnp.stack([given[0], 2 * given[0]])

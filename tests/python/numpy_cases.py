@@ -19,7 +19,7 @@ WRAPPER = '#!/bin/sh\ncase " $* " in *.c\\ *) echo x >> "%s" ;; esac\n%sexec cc 
 
 
 def counted(folder, before=''):
-    """An environment whose C compiler counts its runs; a function that returns the count."""
+    """An environment whose C compiler counts its runs, and a function that returns the count."""
     os.makedirs(os.path.join(folder, 'bin'))
     log, wrapper = os.path.join(folder, 'log'), os.path.join(folder, 'bin', 'counted-cc')
     with open(wrapper, 'w') as f:
@@ -137,7 +137,7 @@ def gradients_are_differences(folder):
         many = [np.concatenate([a] * 20, 2) for a in (q, k, v)]
         close(made(*many, saved=attnc.Saved(), **given), made(*many, **given), 0, name + ': saved= changes the result')
         out = made(q, k, v, saved=saved, **given)
-        # with few queries, a form is used that saves nothing
+        # the form for few queries saves nothing
         close(out, made(q, k, v, **given), 1e-14, name + ': saved= changes the result')
         got = made.backward(q, k, v, out, dout, saved=saved, **given)
         everything = {'q': q, 'k': k, 'v': v, **given}
@@ -308,7 +308,7 @@ def numbers_are_arrays_without_axes(folder):
 
 @case
 def arrays_that_lie_otherwise_are_copied(folder):
-    """Arrays that are strided, reversed or expanded along their last axes are copied, with one warning."""
+    """Arrays with unusual strides in their last axes are copied, with one warning."""
     made = small('hedgehog', name='copies')
     q, k, v = arrays()
     given = made.init(1, heads=4, kv_heads=2)
@@ -334,7 +334,7 @@ def arrays_that_lie_otherwise_are_copied(folder):
 
 @case
 def ctrl_c_leaves_nothing_in_the_cache(folder):
-    """As in a notebook, which sends the signal only to Python."""
+    """As in a notebook, the signal goes only to Python."""
     environment, times = counted(folder, 'sleep 60\n')
     process = subprocess.Popen([sys.executable, '-c', 'import attnc\nattnc.kernel("softmax", set={"shape.head_dim": 8})'],
                                cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
@@ -351,8 +351,7 @@ def ctrl_c_leaves_nothing_in_the_cache(folder):
 
 @case
 def a_division_is_not_pythons(folder):
-    """1/8 is 0.125 in Python and 0 in C, the language of formulas: the message names the line of Python, not of a
-    file."""
+    """1/8 is 0.125 in Python and 0 in C. The message names the line of Python."""
     q = arrays(n=5, D=8)[0]
     refuses(lambda: attnc.attention(q, q, q, score='s - 1/8 * (i - j)'), attnc.SpecError,
             'attention.yaml:1:41: error: 1 / 8 is 0, because both are integers; write 1.0 / 8\n…')
@@ -406,7 +405,7 @@ def several_threads_call_it(folder):
     for t in threads:
         t.join()
     check(not wrong, 'calls of several threads disturb each other')
-    for n, given in inputs.items():   # repeated calls take a shorter path, which must notice changes
+    for n, given in inputs.items():   # repeated calls take a short path, which must notice changes
         close(made(*(a + 1 for a in given)), made(*((a + 1).copy() for a in given), threads=1), 0, 'the same shapes again')
 
 
@@ -516,7 +515,7 @@ def errors_are_exact(folder):
 
 @case
 def sequences_grow(folder):
-    """extend in any pieces gives the output of a call with the whole sequence."""
+    """extend in pieces gives the output for the whole sequence."""
     q, k, v = arrays(n=60, m=60)
     for name in 'softmax_causal', 'linear_elu', 'packed_documents':
         made = small(name)
@@ -557,7 +556,7 @@ def sequences_grow(folder):
 
 @case
 def sequences_grow_by_tokens(folder):
-    """Equal calls of extend take a shorter path, which must notice changes."""
+    """Equal calls of extend take a short path, which must notice changes."""
     for name, given in (('softmax_causal', {}), ('sliding_window', {}), ('polysketch_r32', {'seed': 1}), ('hedgehog', None)):
         made = small(name)
         given = made.init(1, heads=4, kv_heads=2) if given is None else given
@@ -581,7 +580,7 @@ def sequences_grow_by_tokens(folder):
 
 @case
 def states_take_rows_of_arrays(folder):
-    """extend() takes the rows of the new tokens of arrays with an axis Nk or Nq, and a state keeps them."""
+    """extend() takes the new rows of arrays with an axis Nk or Nq."""
     spec = {'name': 'rows', 'mask': 'causal', 'shape': {'head_dim': 8}, 'arrays': {
         'far': {'shape': ['H', 'Nk']}, 'gate': {'shape': ['B', 'H', 'Nk', 2]}, 'own': {'shape': ['B', 'Nq']},
         'tau': {'shape': ['H']}}, 'similarity': {'softmax': {
@@ -608,7 +607,6 @@ def states_take_rows_of_arrays(folder):
 
 @case
 def threads_that_extend_a_state_take_turns(folder):
-    """Threads wait for each other, and no token is lost."""
     tokens = np.random.default_rng(0).standard_normal((4, 200, 1, 1, 1, 8)).astype('f4')
     state, barrier = small('softmax_causal').state(1, capacity=801), threading.Barrier(4)
     zero = np.zeros((1, 1, 1, 8), 'f4')
@@ -628,7 +626,7 @@ def threads_that_extend_a_state_take_turns(folder):
     finally:
         sys.setswitchinterval(before)
     check(state.lengths == [800], 'it has %s tokens of 800' % state.lengths)
-    # a query of zeros gives all keys equal weights
+    # for a query of zeros, all keys have equal weights
     close(state.extend(zero, zero, zero), tokens.sum((0, 1)) / 801, 1e-6, 'what it holds')
 
 

@@ -1,4 +1,4 @@
-"""The blocks of the documents that use the package, as they stand."""
+"""The Python blocks of the documents."""
 import os
 import re
 

@@ -1,5 +1,4 @@
-"""Models of PyTorch and of transformers that attend as a spec says: the report of replaced and unchanged modules,
-and the reasons."""
+"""Models of PyTorch and transformers with replaced attention: the report and the reasons."""
 import contextlib
 import copy
 import io
@@ -52,7 +51,7 @@ def ids(n=9):
 
 
 def runs(model, name):
-    """The outputs of a model: for a text, for one with padding at its beginning, for generated tokens."""
+    """Outputs of a model: for a text, for one with padding, for generated tokens."""
     with torch.no_grad():
         if name == 'Whisper':
             sound = torch.randn(2, 8, 40, generator=torch.Generator().manual_seed(2))
@@ -112,7 +111,7 @@ MODELS = {  # by spec: the replaced modules, and the unchanged ones with the rea
 
 
 def a_model_of_transformers(name):
-    """A model gives the same output whatever is replaced; so do a pickled copy, and the model after undo()."""
+    """Replacing does not change the output. The same holds for a pickled copy, and after undo()."""
     spec, names, left = MODELS[name]
     model = model_of(name)
     wanted = runs(model, name)
@@ -138,7 +137,7 @@ for _name in MODELS:
 
 @case
 def another_weight_counts(folder):
-    """Replaced modules use the spec and not the model's attention; the others do not."""
+    """Replaced modules use the spec, others the model's attention."""
     model = model_of('Llama')
     wanted = runs(model, 'Llama')
     replaced(model, {'similarity': {'custom': {'weight': '(1 + s) * (1 + s)'}}, 'mask': 'causal'})
@@ -163,7 +162,7 @@ def another_weight_counts(folder):
 
 @case
 def folded_heads_are_no_positions(folder):
-    """transformers may pass the heads that share keys as rows of one query, which shows only in the mask."""
+    """transformers may pass heads that share keys as rows of one query. Only the mask shows that."""
     class One(torch.nn.Module):
         def forward(self, q, k, v, mask):
             return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
@@ -236,7 +235,7 @@ def modules_of_pytorch(folder):
 
 @case
 def compiled_models(folder):
-    """One graph, in which a mask is compared at run time."""
+    """One graph; a mask is compared at run time."""
     for backend in ['aot_eager'] + ['inductor'] * (shutil.which('g++') is not None):
         torch._dynamo.reset()
         model = model_of('Llama')

@@ -1,10 +1,7 @@
 #!/usr/bin/python3
-"""The Python package as its users have it: a wheel in a fresh environment, NumPy alone, PyTorch, JAX, types, documents.
+"""Tests the Python package as a wheel in fresh environments: NumPy alone, PyTorch, JAX, types, documents.
 
-Environments are made in build-python/: `numpy`, by the line of runtime/python/README.md, and `frameworks`, with PyTorch and
-JAX as well. They and the compiled parts of attnc stay, so that a second run only repeats what has changed. Cases that need
-a package are skipped if it cannot be installed.
-"""
+Environments stay in build-python/, so a second run is fast. Cases are skipped if a package cannot be installed."""
 import argparse
 import glob
 import os
@@ -23,13 +20,13 @@ from suite import ROOT, Skip, cached, compiler
 BUILD = os.path.join(ROOT, 'build-python')
 README = os.path.join(ROOT, 'runtime', 'python', 'README.md')
 FRAMEWORKS = ('jax==0.10.2', 'mypy', 'pyyaml')
-PYTORCH = ('torch==2.13.0+cpu', 'transformers')   # without the last word, PyPI serves gigabytes of CUDA
+PYTORCH = ('torch==2.13.0+cpu', 'transformers')   # without +cpu, PyPI serves gigabytes of CUDA
 UNREACHABLE = re.compile('No matching distribution|Connection|Temporary failure|timed out|Max retries|ensurepip')
 count = {'passed': 0, 'failed': 0, 'skipped': 0}
 
 
 class Impossible(Exception):
-    """Something that a test needs cannot be had here."""
+    """A test's requirement is not available here."""
 
 
 def say(verdict, name, why=''):
@@ -67,7 +64,7 @@ def environment(name, *packages):
     if name == 'numpy' or not os.path.exists(python):
         shutil.rmtree(folder, ignore_errors=True)
         run([sys.executable, '-m', 'venv', folder], 'there is no venv')
-    # a folder of the same depth as build/, so that ccache sees the same file names
+    # the same depth as build/, so ccache sees the same file names
     run(['sh', '-c', 'exec %s' % readme_line()], readme_line(), cwd=ROOT,
         env=settings | {'CC': cached('clang'), 'PIP_CONFIG_SETTINGS': 'builddir=' + os.path.join(ROOT, 'build-wheel')})
     if packages:
@@ -77,11 +74,10 @@ def environment(name, *packages):
 
 def cases(name, python, settings, only):
     """The cases of a file, run by that Python."""
-    # parallel cases would disturb PyTorch's settings of threads
+    # parallel cases would disturb PyTorch's threads
     words = [os.path.join(HERE, name + '_cases.py'), os.path.join(os.path.dirname(python), 'attnc'), '--jobs',
              '2' if name == 'numpy' else '1']
-    # PyTorch passes its own folder and its temporary files to the C++ compiler without quotes, so their paths may have
-    # no blank
+    # PyTorch does not quote paths for the C++ compiler, so they must have no blank
     plain = next(f for f in (tempfile.gettempdir(), '/tmp', '/var/tmp') if ' ' not in f)
     with tempfile.TemporaryDirectory(prefix='attnc-python-', dir=plain) as folder:
         link = os.path.join(folder, 'build')
@@ -113,7 +109,7 @@ def numpy_is_all_it_needs(python, settings):
 
 
 def it_is_for_every_python(python, settings):
-    """The wheel's tag names no Python version, and its program contains the libraries that exist as archives."""
+    """The wheel's tag names no Python version. Its program contains the libraries that exist as archives."""
     place = glob.glob(os.path.join(BUILD, 'numpy', 'lib', 'python*', 'site-packages'))[0]
     with open(glob.glob(os.path.join(place, 'attnc-*.dist-info', 'WHEEL'))[0]) as f:
         tag = re.search(r'^Tag: (.*)', f.read(), flags=re.M)[1]
@@ -127,13 +123,12 @@ def it_is_for_every_python(python, settings):
 
 
 def types_are_strict(python, settings):
-    # from another folder, so that the installed package is checked
+    # in another folder, to check the installed package
     run([python, '-m', 'mypy', '--strict', '--cache-dir', os.path.join(BUILD, 'mypy'), '-p', 'attnc'], 'mypy', cwd=BUILD,
         env=settings)
 
 
 def types_refuse_what_is_wrong(python, settings):
-    """The errors of typed_use.py are exactly the expected ones."""
     file = os.path.join(HERE, 'typed_use.py')
     done = subprocess.run([python, '-m', 'mypy', '--strict', '--cache-dir', os.path.join(BUILD, 'mypy'), '--no-error-summary',
                            '--hide-error-context', file], cwd=BUILD, env=settings, text=True, stdin=subprocess.DEVNULL,
@@ -167,7 +162,7 @@ def main():
             continue
         try:
             if name == 'frameworks':
-                # imported modules are compiled by Python at that moment
+                # Python compiles modules when they are imported
                 run([python, '-m', 'pip', 'install', '--quiet', '--no-compile', *PYTORCH], 'pip', env=settings)
         except Impossible as why:
             say('skip', 'torch, replace, transformers, readme, train, types', str(why))

@@ -23,7 +23,7 @@ def again(tensors_):
 
 
 def sdpa(q, k, v):
-    """Causal attention; the last query has the position of the last key."""
+    """Causal attention. The last query is at the last key."""
     seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - q.shape[-2])
     return F.scaled_dot_product_attention(q, k.repeat_interleave(q.shape[-3] // k.shape[-3], -3),
                                           v.repeat_interleave(q.shape[-3] // v.shape[-3], -3), attn_mask=seen)
@@ -61,7 +61,7 @@ def gradients_are_those_of_pytorch(folder):
     same([a.grad for a in ours], [a.grad for a in theirs], 1e-5, 'gradients')
     q, k, v = tensors()
     k.requires_grad_()
-    made(q, k, v).sum().backward()     # the gradient of a sum is one number, expanded
+    made(q, k, v).sum().backward()     # its gradient is one number, expanded
     check(q.grad is None and k.grad.abs().sum() > 0, 'a gradient only with respect to k')
 
 
@@ -102,7 +102,7 @@ except RuntimeError as error:
 
 @case
 def a_forked_process_has_threads_of_its_own(folder):
-    """If the kernel's OpenMP survives a fork, its threads work; otherwise there is an error, and nothing hangs."""
+    """After a fork, threads of the kernel's OpenMP work, or there is an error."""
     for name, wanted in ('clang', 0), ('gcc', 3):
         found = compiler(name)
         done = execute([sys.executable, '-c', FORKS], env=dict(os.environ, ATTNC_CC=found), timeout=120)
@@ -355,8 +355,8 @@ def a_module_owns_the_learned_arrays(folder):
 
 @case
 def formulas_read_arrays(folder):
-    """Gradients with respect to the arrays of a formula, also in a graph of torch.compile, and a module that owns only
-    those of its arrays that are learned."""
+    """Gradients with respect to a formula's arrays, also under torch.compile, and a module that owns the learned
+    ones."""
     q, k, v = tensors(grad=True)
     heads, n_k = q.shape[1], k.shape[2]
     table, far = torch.randn(heads, 9, requires_grad=True), torch.randn(n_k, requires_grad=True)
@@ -394,7 +394,7 @@ def formulas_read_arrays(folder):
     ends = [capped(*(a.detach() for a in (q, k, v)), c).double().square().sum() for c in (2.51, 2.49)]
     close(gradient, (ends[0] - ends[1]) / 0.02, 1e-3, 'the gradient with respect to a number')
     compiled = torch.compile(capped, backend='eager', fullgraph=True)
-    for c in 2.5, cap, 3.5, 4.5:   # the second number makes torch.compile trace with a symbol for it
+    for c in 2.5, cap, 3.5, 4.5:   # the second number makes torch.compile use a symbol
         close(compiled(q, k, v, c).detach(), capped(q, k, v, c).detach(), 0, 'compiled with %r' % c)
 
 

@@ -1,4 +1,4 @@
-"""examples/train with PyTorch: every kind of attention learns, stopped runs continue, and runs can be repeated."""
+"""examples/train: every attention learns, stopped runs continue, runs can be repeated."""
 import csv
 import json
 import os
@@ -30,7 +30,7 @@ def one(**changes):
 
 
 def curve(folder, run, stops=()):
-    """The losses of a run that is stopped after each of these steps and continued."""
+    """The losses of a run that is stopped and continued after these steps."""
     import results
     import worker
     for step in (*stops, None):

@@ -1,4 +1,4 @@
-"""Uses of the package for mypy --strict: lines that end in `# error: CODE` are wrong, and all others are right."""
+"""Uses of the package for mypy --strict. Only lines with `# error: CODE` are wrong."""
 import numpy as np
 import torch
 from numpy.typing import NDArray

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The spec reader on good and bad specs: tests/spec/run.py [--update] [ATTNC] [--only CASE]
+"""Tests the spec reader on good and bad specs: run.py [--update] [ATTNC] [--only CASE]
 
 - bad/NAME.yaml must give exactly bad/NAME.stderr, status 1 and no file.
-- good/NAME.yaml must be accepted, or only be refused as not compiled yet, with exactly the warnings of good/NAME.stderr,
-  or none without that file.
-- NAME.set next to a spec has the --set options of its run, one a line.
-ATTNC defaults to $ATTNC. --update rewrites the expected files; --only runs the cases whose names contain CASE."""
+- good/NAME.yaml must be accepted, with exactly the warnings of good/NAME.stderr, or none. It may be "not compiled yet".
+- NAME.set has --set options, one a line.
+
+ATTNC defaults to $ATTNC. --update rewrites the expected files."""
 import fnmatch, os, subprocess, sys, tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -54,7 +54,7 @@ def refused(status, written):
 
 
 def other_words(folder, name, errors, without):
-    """Why the diagnostics differ from NAME.stderr, or None; `without`: the expected ones if there is no such file."""
+    """Why the diagnostics differ from NAME.stderr, or None. `without`: the expected ones without that file."""
     path = os.path.join(here, folder, name + '.stderr')
     if update and errors != without:
         with open(path, 'wb') as f: f.write(errors)
@@ -82,7 +82,7 @@ def good(name):
 
 
 def made(name, content, *words):
-    """A spec too large to store: its diagnostics must contain all the words."""
+    """A spec too large to store. Its diagnostics must contain the words."""
     if not is_chosen('made/' + name): return
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, 'made.yaml'), 'wb') as f:

@@ -1,7 +1,7 @@
-/* Runs one emitted kernel on arrays in files, on a machine that need not run attnc: from IN/{q,k,v,PARAMETER}.npy to
-   IN/out.npy and, if the kernel has gradients, from IN/dout.npy to IN/{dq,dk,dv}.npy. run.py builds it with
-   -DKERNEL=NAME_kernel and the emitted C. Or it includes the C as -DSOURCE="NAME.c", with the functions of targets in
-   -DKNOWN={"TARGET", FUNCTION}, …, and prints which target's code the machine chose. */
+/* Runs a kernel on arrays in files, on a machine without attnc. It reads IN/{q,k,v,PARAMETER}.npy and writes
+   IN/out.npy. With gradients it reads IN/dout.npy and writes IN/{dq,dk,dv}.npy.
+   - run.py builds it with -DKERNEL=NAME_kernel.
+   - Or with -DSOURCE="NAME.c" and -DKNOWN={"TARGET", FUNCTION}, … it prints the target that the machine chose. */
 #ifdef SOURCE
 #include SOURCE
 #else
@@ -47,7 +47,7 @@ static void save(const char *folder, const char *name, const struct attn_array *
     if (attn_npy_write(path, array, message, sizeof message) != 0) fail(path, message);
 }
 
-/* Calls backward, which uses the values that forward saved, and writes the gradients. */
+/* Calls backward with saved values, and writes the gradients. */
 static int backward(const char *folder, struct attn_problem *p, const void *params, const struct attn_array *q,
                     const struct attn_array *k, const struct attn_array *v, const struct attn_array *out)
 {

@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""The code of every target is compared with definitions.py, and the choice between targets at run time is checked; with
-cross compilers and emulators for other machines.
+"""Compares the code of every target with definitions.py, and checks the choice at run time.
 
-aarch64: its gcc and clang, qemu-aarch64. x86-64: `attnc run --target`, and qemu-x86_64 as older processors. Missing
-    programs are skipped.
-"""
+aarch64: cross compilers and qemu-aarch64. x86-64: `attnc run --target`, and qemu-x86_64 as older processors. Missing
+programs are skipped."""
 import os
 import platform
 import shutil
@@ -84,7 +82,7 @@ BACKWARD = {
 }
 # batch, heads, key/value heads, queries, keys
 SHAPE = 2, 4, 2, 41, 67
-# (n_q, n_k), (heads, kv_heads), batch, threads: around a vector, a block of 16, a tile.
+# (n_q, n_k), (heads, kv_heads), batch, threads
 SHAPES = [((1, 1), (2, 1), 1, 1), ((15, 15), (1, 1), 2, 2), ((16, 16), (4, 2), 1, 1),
           ((17, 17), (2, 2), 1, 3), ((97, 97), (4, 1), 1, 2), ((19, 37), (2, 1), 2, 1),
           ((150, 67), (2, 2), 1, 2)]
@@ -95,7 +93,7 @@ ARM = 'aarch64-linux-gnu'
 ON_X86, ON_ARM = platform.machine() in ('x86_64', 'AMD64'), platform.machine() in ('aarch64', 'arm64')
 SUFFIX = {t.name: t.suffix for t in targets()}
 EVERY_X86 = ','.join(targets_of('x86_64', 'any'))
-# A processor, the targets in the file, and the target whose code it must run.
+# A processor, the targets in the file, and the target that must run.
 CHOICES = [('Conroe', EVERY_X86, 'generic'), ('Nehalem', EVERY_X86, 'x86-64-v2'), ('Nehalem', '', 'generic'),
            ('IvyBridge', EVERY_X86, 'x86-64-v2'), ('Haswell', EVERY_X86, 'x86-64-v3'), ('Haswell', '', 'x86-64-v3'),
            ('Nehalem', 'x86-64-v4,x86-64-v3', 'none')]
@@ -124,7 +122,7 @@ def arm_machine():
 
 
 class Runtime:
-    """The runtime's object files for a compiler, made once, with every warning an error."""
+    """The runtime's object files for a compiler. Every warning is an error."""
 
     def __init__(self, folder):
         self.folder, self.lock, self.made = folder, threading.Lock(), {}
@@ -186,8 +184,8 @@ def right(answer, name, out, again):
 
 
 def against_definitions(folder, spec, seed, run):
-    """Compares with definitions.py. `run`: maps the folder of the inputs and the number of threads to out.npy and
-    the command that made it."""
+    """Compares with definitions.py. `run` takes the folder of the inputs and the number of threads, and returns
+    out.npy and its command."""
     spec, largest = definitions.load(write_spec(folder, spec)), 0.0
     for at, ((n_q, n_k), (heads, kv_heads), batch, threads) in enumerate(SHAPES):
         name = 'B%d H%d G%d nq%d nk%d threads%d' % (batch, heads, kv_heads, n_q, n_k, threads)
@@ -215,7 +213,6 @@ def on_arm(folder, suite, spec, cc, standard, targets, seed):
 
 
 def gradients(folder, suite, spec, machine, kernel):
-    """The gradients of a kernel on another machine, compared with gradient_definitions.py."""
     inputs = folder + '/in'
     P = backward.inputs(inputs, spec, SHAPE, 7)
     line = [*machine, kernel, inputs, 2]
@@ -235,7 +232,6 @@ def backward_on_arm(folder, suite, spec, cc):
 
 
 def backward_on_x86(folder, suite, spec, cc, processor):
-    """Each part of the gradients is chosen for an older processor."""
     if suite.without:
         raise Skip(suite.without)
     if not ON_X86:
@@ -262,7 +258,7 @@ def alone(folder, suite, spec, target, seed, level):
 
 
 def chooses(folder, suite, processor, targets, wanted, cc):
-    """An older processor runs the best code that it supports, or the call returns an error."""
+    """An older processor runs the best code that it supports, or the call is an error."""
     if not ON_X86:
         raise Skip('this is no x86-64 processor')
     machine = [program('qemu-x86_64', 'qemu-x86_64-static'), '-cpu', processor]
