@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Prints comments of the tree, drawn by a seed, each with the code after it. A strict reader judges them.
 
-draw_comments.py [--seed N] [--number N] [--code LINES] [PATH…]     PATH: only comments of these files and folders
-draw_comments.py --count [PATH…]                                    counts comments and their words by folder
+python3 draw_comments.py [--seed N] [--number N] [--code LINES] [PATH…]     PATH: only comments of these files and folders
+python3 draw_comments.py --count [PATH…]                            counts comments and their words by folder
 """
 import argparse
 import ast
@@ -31,7 +30,7 @@ def of_c(text):
 
 
 def joined(text, spans):
-    """Comments on lines of their own that follow each other, at one indent, are one comment."""
+    """Joins comments on successive lines that have only a comment, at one indent."""
     made = []
     for start, end in spans:
         alone = text[text.rfind('\n', 0, start) + 1:start]
@@ -87,6 +86,7 @@ def files(only):
     for path in listed.split('\n'):
         if path.startswith(FOLDERS) and not MADE.search(path) and (
                 path.endswith(('.c', '.h', '.def', '.py', '.sh', '.bash')) or path == 'dev'):
+            if os.path.islink(os.path.join(ROOT, path)): continue
             if not only or any(path == p or path.startswith(p.rstrip('/') + '/') for p in only):
                 yield path
 
