@@ -1,4 +1,4 @@
-/* Predicts the bytes of a text with two kernels. One of them has random parameters, which the program generates. */
+/* Predicts the bytes of a text with two kernels. One of them has random parameters. */
 #include "../text/text.h"
 
 #include <attnrt.h>

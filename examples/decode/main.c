@@ -1,5 +1,5 @@
-/* Continues a text byte by byte with two language models. The state of softmax attention grows with the text; the state
-   of polysketch attention has a constant size. */
+/* Continues a text byte by byte with two language models. The state of softmax attention grows with the text; the
+   state of polysketch attention does not. */
 #include "decode.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 enum {
     LEAST_BYTES = 256, /* the minimum length of a text to train on */
     MOST_BYTES = 1 << 20,
-    PROMPT_BYTES = 512, /* the length of the prompt if --prompt is not given */
+    PROMPT_BYTES = 512, /* the default length of the prompt */
     SHOWN_BYTES = 60,   /* how many bytes of the prompt are printed */
     FIRST_POSITION = 1024,
     TIMED_BYTES = 64, /* how many bytes are timed at each position of the table */
@@ -33,7 +33,7 @@ struct request {
     int64_t length, copies, capacity, times, seed, threads;
     double temperature;
     bool anew, quiet;
-    /* the text, read by text_there when it is first needed */
+    /* the text, or NULL before text_there */
     unsigned char *byte;
     int64_t bytes;
 };
@@ -71,8 +71,7 @@ static int wrong(const char *option, const char *takes)
     return 2;
 }
 
-/* Reads an option. `text`: the argument that follows, which may be its value; *used is then set. Returns 0 or the exit
-   status. */
+/* Reads an option. `text`: the next argument. If it is the option's value, sets *used. Returns 0 or the exit status. */
 static int read_option(struct request *r, const char *option, const char *text, bool *used)
 {
     const struct {
@@ -214,8 +213,8 @@ static int get_model(struct model *m, const struct model_kind *kind, struct requ
 
 /* ---- generation byte by byte ---- */
 
-/* Chooses the next byte at random, according to the scores and the temperature. The random number depends only on seed,
-   sequence and position, so a sequence that was saved and loaded continues with the same bytes. */
+/* Draws the next byte, by scores and temperature. The random number depends only on seed, sequence and position. So
+   a loaded sequence continues with the same bytes. */
 static unsigned char choose(const float *score, const struct request *r, int64_t sequence, int64_t position)
 {
     int best = 0;
@@ -233,8 +232,8 @@ static unsigned char choose(const float *score, const struct request *r, int64_t
     return (unsigned char)best;
 }
 
-/* Prepares the sequences: either all of them begin with the prompt, or they are loaded from a file and the bytes of
-   --prompt are appended. Returns 0 or the exit status. */
+/* Prepares the sequences. They begin with the prompt, or they are loaded from a file and --prompt is appended.
+   Returns 0 or the exit status. */
 static int begin(struct stream *s, const struct request *r, const unsigned char *prompt, int64_t n, int *error)
 {
     if (r->anew) {
@@ -253,7 +252,7 @@ static int begin(struct stream *s, const struct request *r, const unsigned char 
     return 0;
 }
 
-/* Generates `length` bytes for each sequence into made [copies, length]. Returns 0 or an attn_error. */
+/* Generates `length` bytes per sequence into made [copies, length]. Returns 0 or an attn_error. */
 static int make(struct stream *s, const struct request *r, unsigned char *made)
 {
     int error = 0;
@@ -261,7 +260,7 @@ static int make(struct stream *s, const struct request *r, unsigned char *made)
         for (int64_t copy = 0; copy < s->copies; copy++)
             s->next[copy] = made[copy * r->length + k] = choose(s->layers.scores + copy * MODEL_SYMBOLS, r, copy,
                                                                 stream_length(s, copy));
-        if (k + 1 == r->length) break; /* no further byte depends on the last one, so it is not appended */
+        if (k + 1 == r->length) break; /* the last byte is not appended */
         error = r->anew ? stream_anew(s, s->next, 1) : stream_step(s, s->next);
     }
     return error;

@@ -1,5 +1,4 @@
-/* Sequences with the state of the model's attention: appends prompts and single bytes, copies sequences, and saves them
-   in files. */
+/* Appends prompts and single bytes to sequences with a state, copies sequences, and saves them. */
 #include "decode.h"
 
 #include <stdio.h>
@@ -37,8 +36,8 @@ void stream_close(struct stream *s)
     *s = (struct stream){0};
 }
 
-/* Calls the kernel's extend, which appends n tokens to each sequence; if `lengths` is not NULL, lengths[s] tokens to
-   sequence s. qkv, out: the strides of the arrays. */
+/* Calls extend, which appends n tokens to each sequence, or lengths[s] tokens to sequence s. qkv, out: the strides
+   of the arrays. */
 static int extend(struct stream *s, const int64_t *lengths, int64_t n, struct attn_strides qkv, struct attn_strides out)
 {
     struct attn_problem p = s->problem;
@@ -58,7 +57,7 @@ int stream_read(struct stream *s, const unsigned char *byte, int64_t n)
         lengths[0] = count = n < s->rows ? n : s->rows;
         s->last[0] = windows_of(s->window, byte, count, s->last[0]);
         layers_before(s->model, &s->layers, s->window, count);
-        /* lengths[] is 0 for all sequences but the first, so only the rows of the first need memory. */
+        /* Only the first sequence has a length above 0, so only its rows need memory. */
         const int error = extend(s, lengths, count, model_side_by_side(0), model_attended(1));
         if (error) return error;
         layers_after(s->model, &s->layers, count, 1);
@@ -188,7 +187,7 @@ bool stream_load(struct stream *s, const char *path)
     if (h.hash != file_hash(&h, offsetof(struct saved, hash), s->state, state)) return refuse(path, "it is damaged");
     memcpy(s->last, h.last, sizeof s->last);
     memcpy(s->next, h.next, sizeof s->next);
-    for (int64_t copy = 0; copy < s->copies; copy++) { /* state_length returns an error for another kernel's state */
+    for (int64_t copy = 0; copy < s->copies; copy++) { /* fails for the state of another kernel */
         const int64_t length = stream_length(s, copy);
         if (length < 0) return refuse(path, attn_strerror((int)length));
     }

@@ -1,4 +1,4 @@
-/* Predicts the bytes of a text with two kernels, called through their descriptions, struct attn_kernel. */
+/* Predicts the bytes of a text with two kernels, called through struct attn_kernel. */
 #include "../text/text.h"
 
 #include <attnrt.h>

@@ -1,15 +1,15 @@
-/* Matrix products of the model. Rows are distributed among threads. Each element is computed by one thread in a fixed
-   order, so the result has the same bits for any number of threads. */
+/* Matrix products of the model. Threads share the rows. One thread computes an element in a fixed order, so the bits
+   do not depend on the number of threads. */
 #include "model.h"
 
-/* A function with EACH_MACHINE is compiled for several processors; the dynamic loader picks the version to call. */
+/* A function with EACH_MACHINE is compiled for several processors. The dynamic loader picks a version. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define EACH_MACHINE __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define EACH_MACHINE
 #endif
 
-enum { ROWS_A_BLOCK = 256, ROWS_AT_ONCE = 8, FEW_ROWS = 4 /* with so few rows, waking threads would take longer */ };
+enum { ROWS_A_BLOCK = 256, ROWS_AT_ONCE = 8, FEW_ROWS = 4 /* FEW_ROWS: below, waking threads takes longer */ };
 
 /* c[j] += sum over x < count of a[x * a_step] * b[x * m + j], for all j < m. */
 EACH_MACHINE static void add_rows(float *restrict c, const float *restrict a, int64_t a_step, const float *restrict b,

@@ -1,4 +1,4 @@
-/* Reads and writes files; a file is written completely or not at all. Saves and loads models. */
+/* Reads and writes files, and saves and loads models. A file is written completely or not at all. */
 #include "model.h"
 
 #include <errno.h>
@@ -78,14 +78,14 @@ uint64_t file_hash(const void *head, size_t head_bytes, const void *body, size_t
 
 /* ---- a model ---- */
 
-/* The header of a model's file; the weights follow. */
+/* The header of a model's file. The weights follow. */
 struct header {
     char magic[8];
     uint32_t format, byte_order;
     char kernel[64], text[64];
     uint64_t seed;
     int64_t count;
-    uint64_t hash; /* a hash of the members before it and of the weights */
+    uint64_t hash; /* a hash of the members above and of the weights */
 };
 
 static struct header header_of(const struct model *m)

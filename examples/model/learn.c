@@ -1,5 +1,4 @@
-/* Trains the model with Adam. Each step uses a random piece of the text. Forward and backward of attention are calls of
-   the kernel. */
+/* Trains the model with Adam. Each step uses a random piece of the text. Attention calls the kernel. */
 #include "model.h"
 
 #include <math.h>
@@ -11,12 +10,12 @@ struct training {
     struct model *m;
     struct attn_problem problem;
     void *workspace, *backward_workspace;
-    int64_t n, count; /* n: the number of positions in a piece of the text. count: the number of weights */
+    int64_t n, count; /* n: the positions in a piece of the text. count: the number of weights */
     int threads;
     struct layers layers;
     struct window *window;
-    float *gradient, *mean, *square;              /* for each weight: its gradient, and Adam's moving averages */
-    float *d_x, *d_qkv, *d_attended, *d_h, *d_up; /* gradients with respect to the activations of the same name */
+    float *gradient, *mean, *square;              /* of each weight: its gradient, and Adam's moving averages */
+    float *d_x, *d_qkv, *d_attended, *d_h, *d_up; /* gradients with respect to the activations */
     float *turned;                                /* one weight matrix, transposed */
 };
 
@@ -74,7 +73,7 @@ static int prepare(struct training *t)
 /* ---- forward and backward ---- */
 
 /* Backward of out = in * weight. Computes the gradient with respect to the weight, and d_in = d_out * transposed
-   weight; if `adds`, this product is added to d_in. */
+   weight. `adds`: adds to d_in. */
 static void back(struct training *t, enum model_weight w, const float *in, const float *d_out, float *d_in, bool adds)
 {
     const int64_t k = model_rows(w), c = model_columns(w);
@@ -83,7 +82,7 @@ static void back(struct training *t, enum model_weight w, const float *in, const
     dense_product(d_in, d_out, t->turned, t->n, c, k, adds, t->threads);
 }
 
-/* Computes the scores of the next byte at each of the n positions of `byte`. Returns 0 or an attn_error. */
+/* Computes the scores of the next byte at each position. Returns 0 or an attn_error. */
 static int forward(struct training *t, const unsigned char *byte)
 {
     struct layers *l = &t->layers;
@@ -95,11 +94,10 @@ static int forward(struct training *t, const unsigned char *byte)
     return error;
 }
 
-/* Returns the mean cross-entropy loss in bits. Overwrites `scores` with the gradient of the loss in nats with respect
-   to the scores. */
+/* Returns the mean loss in bits. Overwrites `scores` with the gradient of the loss in nats with respect to them. */
 static double judge(struct training *t, const unsigned char *byte)
 {
-    double *loss = (double *)(void *)t->d_up; /* d_up is not in use now, so its memory holds the losses */
+    double *loss = (double *)(void *)t->d_up; /* d_up is unused now */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(t->threads) schedule(static)
 #endif
@@ -121,8 +119,8 @@ static int backward(struct training *t)
 {
     const struct layers *l = &t->layers;
     const int64_t width = MODEL_WIDTH;
-    back(t, MODEL_READ, l->y, l->scores, t->d_h, false); /* d_h is the gradient with respect to y here. y = h + f(h),
-                                                            and the gradient through f is added below */
+    back(t, MODEL_READ, l->y, l->scores, t->d_h, false); /* y = h + f(h). d_h is the gradient with respect to y; the
+                                                            part through f is added below */
     back(t, MODEL_DOWN, l->up, t->d_h, t->d_up, false);
     for (int64_t k = 0; k < t->n * MODEL_UNITS; k++) t->d_up[k] = l->up[k] > 0 ? t->d_up[k] : 0;
     back(t, MODEL_UP, l->h, t->d_up, t->d_h, true);
@@ -158,8 +156,8 @@ static void adam(struct training *t, int64_t step, double rate)
 
 /* ---- a text ---- */
 
-/* Predicts the first n bytes of the last quarter of the text. Sets element `which` of the arrays in *result: 0 before
-   training, 1 after. */
+/* Predicts the first n bytes of the last quarter of the text. Sets element `which` of the arrays in *result: 0
+   before training, 1 after. */
 static int evaluate(struct training *t, const unsigned char *byte, int64_t length, int which, struct learned *result)
 {
     const int64_t begin = length - length / 4 - 1;
@@ -185,8 +183,8 @@ int learn(struct model *m, const unsigned char *byte, int64_t length, struct lea
     if (t.n > MOST_POSITIONS) t.n = MOST_POSITIONS;
     int error = prepare(&t);
     if (!error) error = evaluate(&t, byte, length, 0, result);
-    const int64_t places = length - length / 4 - t.n; /* the number of positions where a sequence of n + 1 bytes can
-                                                         start */
+    const int64_t places = length - length / 4 - t.n; /* a sequence of n + 1 bytes can start at this number of
+                                                         positions */
     const uint32_t key[2] = {(uint32_t)m->seed, (uint32_t)(m->seed >> 32)};
     double begun = attn_seconds(), done = 0;
     for (int64_t step = 1; !error && done < 1; step++) {

@@ -1,4 +1,4 @@
-/* Reads the values of command-line options, for the programs that use the model. */
+/* Reads the values of command-line options. */
 #include "model.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
-/* Checks kernels that estimate their weights by random features. This file computes the same features in float64 with
-   plain C. From these features it computes the weight of every pair of query and key. Keys are processed in chunks, so
-   that only the features of one chunk are stored. */
+/* Checks kernels that estimate their weights by random features. Computes the same features in float64, and from
+   them the weight of every pair. Only one chunk of features is stored. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -12,12 +11,11 @@ enum { CHUNK = 1024 };
 struct estimate {
     enum features kind;
     int count;
-    double *map, *other; /* [HEAD_DIM, count]: the two random matrices of a sketch; for Performer, `map` has its random
+    double *map, *other; /* [HEAD_DIM, count]: the two random matrices of a sketch. For Performer, `map` has random
                             directions as columns and `other` is NULL */
 };
 
-/* Three sums over the keys j that a query sees, with weights w[j]: the sum of w[j], of w[j] * v[j], and of w[j] *
-   |v[j]|. */
+/* Sums over the keys j that a query sees: of w[j], of w[j] * v[j], and of w[j] * |v[j]|. */
 struct row_sums {
     double weight, value[HEAD_DIM], absolute[HEAD_DIM];
 };
@@ -29,7 +27,7 @@ static const struct attn_param *find_param(const struct attn_kernel *kernel, con
     return NULL;
 }
 
-/* A parameter [HEAD_DIM, count] in float64, transposed if it is [count, HEAD_DIM]; NULL if out of memory. */
+/* Returns a parameter [HEAD_DIM, count] in float64, transposed if it is [count, HEAD_DIM]; or NULL. */
 static double *widen(const struct attn_param *p, const void *params, int count, bool turned)
 {
     const float *from;
@@ -64,8 +62,8 @@ static void product(const double *x, const double *map, int count, double *out)
         for (int c = 0; c < count; c++) out[c] += x[d] * map[d * count + c];
 }
 
-/* The features sqrt(1 / r) (x G1) (x G2) of PolySketchFormer's algorithm 1 for degree 4, with r = count. The weight of
-   a pair is the square of the inner product of its features. */
+/* The features sqrt(1 / r) (x G1) (x G2) of PolySketchFormer, algorithm 1 for degree 4, r = count. The weight of a
+   pair is the square of their inner product. */
 static void sketch(const struct estimate *e, const float *row, double *out, double *scratch)
 {
     double x[HEAD_DIM];
@@ -90,8 +88,8 @@ static void favor(const struct estimate *e, const float *row, double *out)
     for (int c = 0; c < e->count; c++) out[c] = exp(out[c] - half) / sqrt(e->count);
 }
 
-/* Computes out [rows, count]: the features of the positions at[0], at[1], …; if `at` is NULL, of the positions first,
-   first + 1, … */
+/* Computes out [rows, count]: the features of the positions at[0], at[1], …. If `at` is NULL, the positions are
+   first, first + 1, … */
 static void features_of(const struct estimate *e, const struct text_vectors *t, int64_t first, const int64_t *at,
                         int rows, double *out, int threads)
 {
@@ -109,8 +107,7 @@ static void features_of(const struct estimate *e, const struct text_vectors *t, 
     }
 }
 
-/* Adds the keys first … first + keys - 1 to the sums *s of a query. q: the features of the query; k: the features of
-   the keys. */
+/* Adds the keys first … first + keys - 1 to the sums *s of a query. q, k: their features. */
 static void add_keys(const struct estimate *e, const struct text_vectors *t, const double *q, const double *k,
                      int64_t first, int64_t keys, struct row_sums *s)
 {
@@ -156,8 +153,7 @@ double features_error(enum features kind, const struct prepared *p, const struct
         goto done;
     }
     for (int r = 0; r < rows; r++)
-        at[r] = sampled_row(t, r, rows) + 1; /* row i of the output is for the query at
-                                                position i + 1 */
+        at[r] = sampled_row(t, r, rows) + 1; /* row i of the output is for the query at position i + 1 */
     features_of(&e, t, 0, at, rows, q, threads);
     for (int64_t first = 0; first < t->length - 1; first += CHUNK) {
         int keys = (int)(t->length - 1 - first < CHUNK ? t->length - 1 - first : CHUNK);

@@ -1,5 +1,4 @@
-/* Prepares and calls a kernel. Its calls need the sizes of the problem, a workspace, and parameters, which are random
-   numbers from a seed. */
+/* Prepares and calls a kernel: the sizes of the problem, a workspace, and random parameters. */
 #include "next_byte.h"
 
 int kernel_prepare(struct prepared *p, const struct attn_kernel *kernel, int64_t n, int threads, uint64_t seed)

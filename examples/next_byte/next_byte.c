@@ -1,7 +1,7 @@
-/* Predicts each byte of a text from the text before it, by causal attention in kernels made by attnc. Prints for each
-   kernel how many bytes it predicts, its time and its error.
-   - The query and the key of a position are made of the six bytes before the position.
-   - The value of a position is made of the byte at the position. */
+/* Predicts each byte of a text by causal attention in kernels of attnc. Prints each kernel's correct bytes, time and
+   error.
+   - Query and key of a position: the six bytes before it.
+   - Value of a position: the byte at it. */
 #include "next_byte.h"
 
 #include "../model/model.h"
@@ -34,8 +34,8 @@ extern const char softmax_16_graph[], polynomial_2_graph[], polynomial_4_graph[]
 
 static const struct row {
     const struct attn_kernel *kernel;
-    const char *says, *graph; /* the graph that the interpreter compares with, or NULL */
-    enum features features;   /* the random features to compare with, if there is no graph */
+    const char *says, *graph; /* the graph for the interpreter, or NULL */
+    enum features features;   /* the random features, if there is no graph */
 } rows[] = {
     {&softmax_16_kernel, "softmax, scale 16", softmax_16_graph, FEATURES_NONE},
     {&polynomial_2_kernel, "polynomial, degree 2", polynomial_2_graph, FEATURES_NONE},
@@ -91,7 +91,7 @@ static void interrupted(int number)
 /* ---- the command line ---- */
 
 struct request {
-    const char *file, *models; /* models: the folder for trained models, or NULL */
+    const char *file, *models; /* models: the folder of trained models, or NULL */
     int64_t bytes;
     bool bytes_given, text;
     int threads;
@@ -179,7 +179,7 @@ static int read_arguments(int argc, char **argv, struct request *r)
     return 0;
 }
 
-/* Reads the requested bytes; NULL after a message. */
+/* Reads the requested bytes. Returns NULL after a message. */
 static unsigned char *read_text(const struct request *r, int64_t *length)
 {
     unsigned char *byte = file_read(r->file, r->bytes, length);
@@ -208,8 +208,7 @@ static int run_kernel(const struct prepared *p, const struct text_vectors *t, fl
         char text[160];
         snprintf(text, sizeof text, "%s: run %d", step, run + 1);
         if (on_terminal || run == 0) progress(text);
-        /* Queries are positions 1 to n - 1, keys are positions 0 to n - 2. Row r is the query of position r + 1, and
-           the causal mask lets it see keys 0 to r. So position i sees only positions before i. */
+        /* Row r is the query of position r + 1, and sees keys 0 to r. So position i sees only positions before i. */
         error = kernel_run(p, t->context + HEAD_DIM, t->context, t->value, out, seconds);
     }
     return error;
@@ -239,7 +238,7 @@ static bool measure(const struct row *row, const struct text_vectors *t, const s
 
 /* ---- output ---- */
 
-/* Prints one line per kernel. Speeds are relative to the first kernel, softmax. */
+/* Prints a line per kernel. Speeds are relative to softmax. */
 static void print_table(const struct outcome *o)
 {
     printf("%-22s %9s %11s %16s %14s\n", "kernel", "correct", "time", "against softmax", "largest error");

@@ -1,6 +1,5 @@
-/* Compares rows of a kernel's output with the float64 interpreter of its graph. Each row is evaluated as a separate
-   problem of one query and the keys that it may see, because all rows together would need memory for length^2
-   weights. */
+/* Compares rows of a kernel's output with the interpreter of its graph. Each row is a separate problem with one
+   query, because all rows together need length^2 weights. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -13,8 +12,7 @@ int64_t sampled_row(const struct text_vectors *t, int k, int rows)
     return (t->length - 2) * (int64_t)(k + 1) / rows;
 }
 
-/* Evaluates one row with the interpreter into out [HEAD_DIM]. `value`: the values or their absolute values. Returns
-   NULL, or the reason of a failure. */
+/* Evaluates one row into out [HEAD_DIM]. `value`: the values or their absolute values. Returns NULL or the error. */
 static const char *row_by_graph(const struct graph *g, const double *context, const double *value, int64_t row,
                                 double *out)
 {
@@ -64,7 +62,7 @@ double oracle_error(const char *graph_text, const struct text_vectors *t, const 
 #pragma omp parallel num_threads(threads) if (threads > 1)
 #endif
     {
-        /* Each thread parses a graph for itself, because evaluation allocates memory in the graph's arena. */
+        /* Each thread has its own graph, because evaluation allocates memory in its arena. */
         struct arena *arena = arena_new();
         struct diagnostics *d = diagnostics_new(arena, "graph", graph_text, __builtin_strlen(graph_text));
         struct graph *g = graph_parse(arena, graph_text, d);

@@ -1,5 +1,5 @@
-/* Measures the peak of this machine: the rate of multiply-adds on independent registers, with its widest vectors. The
-   program prints the speed of softmax as a share of this peak. */
+/* Measures the peak of this machine: multiply-adds on independent registers, with its widest vectors. Softmax is
+   compared with it. */
 #include "next_byte.h"
 
 #ifdef _OPENMP
@@ -8,8 +8,7 @@
 
 #define STEPS 2000000
 
-/* Defines the loop of one thread: multiply-adds on CHAINS independent registers of WIDTH floats. CHAINS is large enough
-   to hide the latency of a multiply-add and to keep all execution ports busy. */
+/* Defines the loop of one thread, on CHAINS registers of WIDTH floats. CHAINS is large enough to hide the latency. */
 #define PEAK_LOOP(NAME, TARGET, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static float NAME(void) \
     { \
@@ -39,8 +38,8 @@ PEAK_LOOP(peak_plain, , 4, 24, "w")
 PEAK_LOOP(peak_plain, , 4, 12, "m")
 #endif
 
-/* Runs `loop` on all threads and returns the best rate in GFLOP/s. The loop is a separate function, because compilers
-   move a parallel region to a new function that lacks the attribute `target`. */
+/* Runs `loop` on all threads and returns the best rate in GFLOP/s. The loop is a function, because compilers drop
+   the attribute `target` in parallel regions. */
 static double timed(float (*loop)(void), int threads, double flops_per_thread)
 {
     double best = 0;

@@ -1,5 +1,4 @@
-/* The main function that several examples share: prints the percentage of a text's bytes that kernels predict, and
-   marks correctly predicted bytes. */
+/* The main function of several examples: prints the percentage of bytes that kernels predict, and marks them. */
 #include "text.h"
 
 #include <errno.h>
@@ -8,7 +7,7 @@
 
 enum { LEAST_BYTES = 256, MOST_BYTES = 16384, SHOWN_LINES = 3 };
 
-/* Reads the beginning of the file; NULL after a message. */
+/* Reads the beginning of the file. Returns NULL after a message. */
 static unsigned char *read_text(const char *file, int64_t *length)
 {
     FILE *in = fopen(file, "rb");
@@ -33,7 +32,7 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
     }
     struct text_vectors t = {0};
     unsigned char *byte = read_text(argv[1], &t.length),
-                  *guess[2] = {NULL, NULL}; /* the guesses of the first predictor, and of the predictor that runs now */
+                  *guess[2] = {NULL, NULL}; /* of the first predictor, and of the current one */
     if (!byte) return 1;
     t.byte = byte;
     float *out = malloc(sizeof *out * HEAD_DIM * (size_t)t.length);
@@ -46,8 +45,7 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
     }
     printf("%-24s %5.1f%% of the bytes\n", "the most frequent byte", 100 * text_commonest(&t));
     for (int k = 0; k < count; k++) {
-        /* Queries are positions 1 to n - 1, keys are positions 0 to n - 2. Row r is the query of position r + 1, and
-           the causal mask lets it see keys 0 to r. So position i sees only positions before i. */
+        /* Row r is the query of position r + 1, and sees keys 0 to r. So position i sees only positions before i. */
         const struct predictor *p = &predictor[k];
         const int error = p->attend(p->kernel, t.length - 1, t.context + HEAD_DIM, t.context, t.value, out);
         if (error) {

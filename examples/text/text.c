@@ -1,4 +1,4 @@
-/* Makes queries, keys and values from a text, and prints the text with its correctly predicted bytes marked. */
+/* Makes queries, keys and values from a text. Prints the text and marks correctly predicted bytes. */
 #include "text.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* HEAD_DIM random signs, one per bit, that represent a byte in a role. Role 0: the byte at the position itself. Role r
-   = 1 … CONTEXT: the byte r positions before. */
+/* HEAD_DIM random signs, one per bit, for a byte in a role. Role 0: the byte at the position. Role r = 1 … CONTEXT:
+   the byte r positions before. */
 static uint64_t signs(int role, unsigned char byte)
 {
     return splitmix64(splitmix64((uint64_t)role) ^ byte);
@@ -94,7 +94,7 @@ double text_commonest(const struct text_vectors *t)
     return (double)most / (double)(t->length - from);
 }
 
-/* The start of the line after position i; the end of the text if there is none. */
+/* The start of the next line after position i, or the end of the text. */
 static int64_t next_line(const struct text_vectors *t, int64_t i)
 {
     const unsigned char *end = memchr(t->byte + i, '\n', (size_t)(t->length - i));

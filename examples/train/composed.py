@@ -1,5 +1,5 @@
-"""Attention composed of PyTorch's operations, to compare its speed with attnc's: softmax by
-scaled_dot_product_attention, and polysketch by a loop over blocks. The loop carries the sum over earlier blocks."""
+"""Attention composed of PyTorch's operations, to compare speeds: scaled_dot_product_attention, and polysketch by a
+loop over blocks."""
 from __future__ import annotations
 
 import math
@@ -18,7 +18,7 @@ def _rotate(x: Tensor) -> Tensor:
 
 
 class _Composed(nn.Module):
-    """Replaces an attnc layer and uses its learned and random arrays."""
+    """Replaces an attnc layer and uses its arrays."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Softmax(_Composed):
 
 
 class RandomPolysketch(_Composed):
-    """Polynomial attention of degree 4 with a random sketch, in blocks; exact or sketched inside a block."""
+    """Polynomial attention of degree 4 with a random sketch. Weights inside a block are exact or sketched."""
 
     def __init__(self, layer: nn.Module, size: int, block: int, exact: bool) -> None:
         super().__init__(layer)

@@ -22,16 +22,16 @@ class Run:
     width: int = 32
     heads: int = 1
     layers: int = 1
-    kernels: str = "attnc"     # or "torch": attention composed of PyTorch's operations
-    every: int = 100           # steps between evaluations; 0: none, only time is measured
+    kernels: str = "attnc"     # "attnc", or "torch": composed of PyTorch's operations
+    every: int = 100           # steps between evaluations; 0: only time is measured
     early: int = 0             # steps between evaluations in the first tenth
-    warmup: int = 0            # steps in which the learning rate rises; then it falls as a cosine. 0: it is constant
-    until: float = 0.0         # the run ends early when it reaches this loss
+    warmup: int = 0            # steps in which the learning rate rises; then it falls as a cosine. 0: constant
+    until: float = 0.0         # the run ends early at this loss
     most: Optional[float] = None  # train.py reports FAIL if the final loss is higher
-    coefficients_of: str = ""  # the run whose learned coefficients this run uses
+    coefficients_of: str = ""  # the run whose learned coefficients this one uses
     copied: int = 0
-    easier: Tuple[Tuple[int, int], ...] = ()  # easier tasks to learn first: (length, number of symbols to copy)
-    broken: bool = False       # a control experiment: queries and keys get no gradients
+    easier: Tuple[Tuple[int, int], ...] = ()  # easier tasks to learn first: (length, symbols to copy)
+    broken: bool = False       # control: queries and keys get no gradients
 
     @property
     def name(self) -> str:
@@ -48,8 +48,8 @@ SEEDS = range(1, 6)
 
 # ---- the thesis
 
-# Losses after 10,000 iterations, as published in the thesis. The six numbers of its last comparison are left out,
-# because the text does not say which variant each belongs to.
+# Losses after 10,000 iterations, as published in the thesis. Its last comparison is left out, because it does not name
+# the variants.
 PUBLISHED = {
     "x^2": 0.196, "x^4": 0.0199, "x^8": 4.1e-6,
     **{f"geometric {d}": loss for d, loss in enumerate((2.208, 0.180, 1.2e-5, 0.143, 4.7e-6, 0.093), 1)},
@@ -70,7 +70,7 @@ def thesis(seeds: Any = SEEDS, steps: int = 10_000) -> List[Run]:
 
 
 def thesis_time() -> List[Run]:
-    """Runs that measure only time, at lengths where linear and quadratic kernels differ in speed."""
+    """Runs that measure only time, around the lengths where linear kernels become faster."""
     linear = ("x^2", "geometric 1", "learned 1", "elu + 1")
     made = []
     for length, steps in (50, 60), (500, 20), (5000, 6):
@@ -120,7 +120,7 @@ def text(steps: int = 256) -> List[Run]:
 
 
 def text_time() -> List[Run]:
-    """Runs that measure only time: every variant with attnc, and some variants composed of PyTorch's operations."""
+    """Runs that measure only time, with attnc or with PyTorch's operations."""
     every = causal_variants(64)
     composed = ("softmax", "polysketch random r32", "polysketch random r32 + local")
     return [Run(f"text-time-{kernels}", name, every[name], "text", length, 1, 8, TOKENS // length, 4e-3,
@@ -133,7 +133,7 @@ def text_time() -> List[Run]:
 
 
 def quick() -> List[Run]:
-    """Trains each kind of attention to a loss that cannot be reached without its gradients, as the control shows."""
+    """Trains each kind of attention to a loss that needs its gradients."""
     thesis_kinds = {name: THESIS[name] for name in ("x^4", "geometric 2", "learned 2", "softmax", "elu + 1")}
     made = [Run("quick", name, spec, "reverse", 12, 1, 1500, 32, 4e-3, model="encoder", every=25, until=0.5, most=0.5)
             for name, spec in thesis_kinds.items()]

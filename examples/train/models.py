@@ -1,4 +1,4 @@
-"""The models: everything is PyTorch except attention, which a spec defines."""
+"""The models. All layers are PyTorch's except attention."""
 from __future__ import annotations
 
 import math
@@ -31,7 +31,7 @@ def attention(spec: Mapping[str, Any], heads: int, seed: int, kernels: str = "at
 
 
 class Encoder(nn.Module):
-    """The model of the thesis: an embedding, one encoder layer, a readout. Positions are sines and cosines."""
+    """The model of the thesis: an embedding with sinusoidal positions, one encoder layer, a readout."""
 
     def __init__(self, symbols: int, length: int, width: int, heads: int, attend: nn.Module) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Encoder(nn.Module):
 
 
 class Block(nn.Module):
-    """A pre-norm block with the gated linear unit of PolySketchFormer's Transformer++."""
+    """A pre-norm block with a gated linear unit (PolySketchFormer's Transformer++)."""
 
     def __init__(self, width: int, heads: int, attend: nn.Module) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Decoder(nn.Module):
         nn.init.normal_(self.embed.weight, std=0.02)
 
     def forward(self, x: Tensor, last: int) -> Tensor:
-        """The predictions at the last `last` positions. After attention, the last block computes only these rows."""
+        """The predictions at the last `last` positions. The last block computes only these rows."""
         x, length = self.embed(x), x.shape[1]
         for number, block in enumerate(self.blocks, 1):
             x = block(x, last if number == len(self.blocks) else length)

@@ -23,7 +23,7 @@ def _ticks(low: float, high: float, is_log: bool) -> List[float]:
 
 def lines(title: str, x_name: str, y_name: str, curves: Dict[str, Points], log_x: bool = False,
           log_y: bool = False) -> str:
-    """Returns the SVG text; `curves` maps the names in the legend to points."""
+    """Returns the SVG text. `curves` maps names in the legend to points."""
     xs = [x for points in curves.values() for x, _ in points if x > 0 or not log_x]
     ys = [y for points in curves.values() for _, y in points if y > 0 or not log_y]
     spans = []

@@ -1,4 +1,4 @@
-"""Runs experiments in parallel, each in a process with one thread, and prints their progress."""
+"""Runs experiments in parallel, one process each, and prints their progress."""
 from __future__ import annotations
 
 import multiprocessing
@@ -22,7 +22,7 @@ def clock(seconds: float) -> str:
 
 
 def _child(run: Run, folder: str, text: str, pipe: Any) -> None:
-    """Trains one run in a process of a pool. The process receives Ctrl-C too, and then saves its state."""
+    """Trains one run in a process. After Ctrl-C the process saves its state."""
     import worker  # already loaded by the parent
 
     stopped: List[int] = []
@@ -58,7 +58,7 @@ class Pool:
         self.stopping = ""
 
     def run(self) -> bool:
-        """Runs all experiments; returns True if all are done."""
+        """Runs all experiments. Returns True if all are done."""
         import worker  # loads PyTorch once for all children
 
         def stop(*_: Any) -> None:
@@ -122,7 +122,7 @@ class Pool:
         return f"{run.group}/{run.variant}/{run.length}"
 
     def _left(self) -> float:
-        """The expected seconds until all runs are done, from the mean time of the steps so far."""
+        """The expected remaining seconds, from the mean time of a step."""
         if not self.cost:
             return float("nan")
         usual = sum(self.cost.values()) / len(self.cost)
@@ -137,7 +137,7 @@ class Pool:
                 one.step for one in self.running):
             return
         self.spoke, left, one = now, self._left(), next(one for one in self.running if one.step)
-        about = "at most" if one.run.until else "about"  # a run may end early at a loss
+        about = "at most" if one.run.until else "about"  # a run may end early
         said = (f"{self.finished} of {self.total} done, {len(self.running)} running, "
                 f"{'' if left != left else f'{about} {clock(left)} left; '}"
                 f"{one.run.name}: step {one.step} of {one.run.steps}, loss {one.loss:.4g}")

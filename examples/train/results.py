@@ -15,7 +15,7 @@ COLUMNS = ("group", "variant", "length", "seed", "steps", "seconds", "step_secon
 
 
 def record_of(folder: str, name: str) -> Dict[str, Any]:
-    """The stored state of a run; {} before it started."""
+    """The stored state of a run, or {}."""
     try:
         with open(os.path.join(folder, "runs", name + ".json"), encoding="utf-8") as file:
             made: Dict[str, Any] = json.load(file)
@@ -25,7 +25,7 @@ def record_of(folder: str, name: str) -> Dict[str, Any]:
 
 
 def row_of(run: Run, folder: str) -> Dict[str, Any]:
-    """The row of a run in results.csv; {} before it started."""
+    """The row of a run in results.csv, or {}."""
     kept = record_of(folder, run.name)
     if not kept:
         return {}
@@ -46,7 +46,7 @@ def _text(columns: Iterable[str], rows: List[Dict[str, Any]]) -> str:
 
 
 def write_all(runs: List[Run], folder: str) -> None:
-    """Writes results.csv, with a row per run, and curves.csv, with a row per point."""
+    """Writes results.csv (a row per run) and curves.csv (a row per point)."""
     rows = [row for row in (row_of(run, folder) for run in runs) if row]
     write(os.path.join(folder, "results.csv"), _text(COLUMNS, rows))
     points = [{"group": run.group, "variant": run.variant, "length": run.length, "seed": run.seed,

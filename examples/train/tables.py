@@ -1,4 +1,4 @@
-"""Makes the tables of README.md, and pictures, from the CSV files of a folder."""
+"""Makes tables and pictures from CSV files."""
 from __future__ import annotations
 
 import math
@@ -79,7 +79,7 @@ def _by_context(rows: Rows, cell: Any) -> str:
 
 
 def text_bits(rows: Rows) -> str:
-    """The table of losses. A column has one context length and one number of steps, so its entries can be compared."""
+    """The table of losses. Each column has one length and one number of steps."""
     rows = [row for row in rows if row["done"] and row["loss"] is not None]
     columns = sorted({(row["length"], row["steps"]) for row in rows})
     made = []
@@ -92,7 +92,7 @@ def text_bits(rows: Rows) -> str:
 
 
 def step_times(rows: Rows) -> Dict[Tuple[str, int], float]:
-    """Seconds per step of a language model, by variant and context, preferably from runs that measured only time."""
+    """Seconds per step by variant and context, preferably from runs that measured only time."""
     return {(row["variant"], row["length"]): row["step_seconds"] for group in ("text", "text-time-attnc")
             for row in rows if row["group"] == group and row["step_seconds"]}
 
@@ -117,14 +117,14 @@ TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis
 
 
 def pictures(folder: str, into: str = "") -> None:
-    """Draws the pictures for which curves.csv and results.csv have enough data."""
+    """Draws the pictures with enough data."""
     curves = results.read(os.path.join(folder, "curves.csv"))
     rows = results.read(os.path.join(folder, "results.csv"))
     took = step_times(rows)
     into = into or folder
 
     def of(group: str, variant: str, length: int, seconds: float = 1.0, scale: float = 1.0) -> plot.Points:
-        """The longest curve of the first seed as points (time, loss), with `seconds` per step."""
+        """The longest curve of the first seed as points (time, loss)."""
         found = [row for row in curves if (row["group"], row["variant"], row["length"]) == (group, variant, length)]
         one = min(((row["seed"], -row["of"]) for row in found), default=None)
         return [(row["step"] * seconds, row["loss"] * scale) for row in found
@@ -159,7 +159,7 @@ def pictures(folder: str, into: str = "") -> None:
 
 
 def write_all(folder: str, here: str) -> None:
-    """Replaces the tables in README.md, which are between marks, and writes pictures to the folder of README.md."""
+    """Replaces the tables between the marks in README.md, and writes the pictures."""
     path = os.path.join(here, "README.md")
     rows = results.read(os.path.join(folder, "results.csv"))
     with open(path, encoding="utf-8") as file:

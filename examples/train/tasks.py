@@ -1,4 +1,4 @@
-"""The tasks: each generates batches of inputs with expected outputs; and the loss of a model on a batch."""
+"""The tasks, which generate batches, and the loss of a model on a batch."""
 from __future__ import annotations
 
 import os
@@ -16,19 +16,19 @@ from files import write
 PACKAGE = "python3.11-doc"  # the Debian package with the text
 HELD_OUT = 2 ** 18  # bytes of the text
 
-Batch = Tuple[Tensor, Tensor]  # the input of the model, and the expected output at its last positions
+Batch = Tuple[Tensor, Tensor]  # the input, and the expected output at the last positions
 
 
 class Task:
     symbols: int
     length: int
-    held_out = 10  # the number of batches for the evaluation at the end of a run
+    held_out = 10  # batches of the final evaluation
 
     def batch(self, size: int, draw: Generator) -> Batch:
         raise NotImplementedError
 
     def unseen(self, number: int, size: int) -> Batch:
-        """A batch for evaluation; tasks without a fixed set of data draw a new one."""
+        """A batch for evaluation. It is new, unless the task has fixed data."""
         return self.batch(size, Generator().manual_seed(2 ** 40 + number))
 
 
@@ -64,8 +64,8 @@ class Reverse(Task):
 
 
 class Mirror(Task):
-    """The task of reversing, for causal attention: n symbols are followed by n marks. At the marks, the model predicts
-    the symbols in reverse order."""
+    """Reversing for causal attention: n symbols, then n marks. At the marks, the model predicts the symbols in
+    reverse order."""
     symbols = 11
 
     def __init__(self, length: int) -> None:
@@ -79,8 +79,7 @@ class Mirror(Task):
 
 
 class Induction(Task):
-    """A special symbol occurs twice, the second time at the end. Predict the symbol that followed its first
-    occurrence."""
+    """A special symbol occurs twice, the second time at the end. Predict the symbol after its first occurrence."""
     symbols, held_out = 16, 256
 
     def __init__(self, length: int) -> None:
@@ -96,7 +95,7 @@ class Induction(Task):
 
 
 class Copying(Task):
-    """Symbols are at random places among blanks; marks follow. Predict the symbols in order at the marks."""
+    """Symbols among blanks, then marks. Predict the symbols in order at the marks."""
     symbols, held_out = 16, 64
 
     def __init__(self, length: int, copied: int) -> None:
@@ -139,7 +138,7 @@ class Text(Task):
 
 
 def text_file(folder: str) -> str:
-    """The sources of Python's documentation as one file; every twentieth file, by name, is at the held-out end."""
+    """Python's documentation as one file. The end, every twentieth file, is not trained on."""
     made = os.path.join(folder, "text")
     if os.path.exists(made):
         return made

@@ -62,7 +62,7 @@ def _usage(message: str) -> int:
 
 
 def compile_kernels(runs: List[Run], jobs: int) -> None:
-    """Compiles all kernels before the first run, so that compiling does not count as a run's time."""
+    """Compiles all kernels first, so that a run's time has no compilation."""
     import attnc
 
     begun = time.monotonic()
@@ -81,7 +81,7 @@ def show(runs: List[Run], folder: str) -> None:
 
 
 def judged(runs: List[Run], folder: str) -> bool:
-    """Prints for each run whether it reached the loss that it must reach. Returns True if all runs did."""
+    """Prints whether each run reached its required loss. Returns True if all did."""
     good = True
     for run in runs:
         row = results.row_of(run, folder)
@@ -120,7 +120,7 @@ def main() -> int:
     os.makedirs(folder, exist_ok=True)
     text = given.text or ""
     if not text and any(run.task == "text" for run in runs):
-        import tasks  # imports PyTorch, which --help and --list do not need
+        import tasks  # PyTorch, which --help does not need
         text = tasks.text_file(folder)
     left = [run for run in runs if not results.record_of(folder, run.name).get("done")]
     print(f"runs: {len(runs)}, of which {len(runs) - len(left)} were done before; results: {folder}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Trains the model of one run and stores its loss curve. A run that is stopped and continued gives the same result."""
+"""Trains the model of one run and stores its loss curve. A continued run gives the same result."""
 from __future__ import annotations
 
 import io
@@ -20,13 +20,13 @@ from results import record_of
 from variants import square
 
 SAVES_EVERY = 30.0  # seconds
-SAMPLES = 10         # a point of the curve is the mean loss of this many batches
-LEARNED = 0.1        # below this loss, a run continues with the next, harder task
+SAMPLES = 10         # batches whose mean loss is a point of the curve
+LEARNED = 0.1        # below this loss, the next task begins
 Tell = Callable[[int, float], None]
 
 
 class Missing(Exception):
-    """A run needs the result of another run that is missing."""
+    """The result of another run is missing."""
 
 
 def spec_of(run: Run, folder: str) -> Any:
@@ -80,7 +80,7 @@ def rate_at(run: Run, step: int) -> float:
 
 
 class Training:
-    """The state of a run, which a checkpoint stores completely."""
+    """The state of a run, which a checkpoint stores."""
     KEPT = ("step", "seconds", "curve", "times", "losses", "begun")
 
     def __init__(self, run: Run, folder: str, text: str) -> None:
@@ -94,8 +94,8 @@ class Training:
         self.step, self.seconds = 0, 0.0
         self.curve: List[Dict[str, float]] = []
         self.times: List[float] = []
-        self.losses: List[float] = []  # the losses of the current task's last batches
-        self.begun = [0]               # for each task, the number of steps before it began
+        self.losses: List[float] = []  # of the last batches of the current task
+        self.begun = [0]               # the step at which each task began
         self.final: Dict[str, float] = {}
         self.path = os.path.join(folder, "runs", run.name + ".pt")
         if os.path.exists(self.path):
@@ -126,7 +126,7 @@ class Training:
         self._record(False)
 
     def _record(self, done: bool) -> None:
-        later = self.times[len(self.times) // 4:]  # without the first quarter of the steps, which include loading
+        later = self.times[len(self.times) // 4:]  # the first quarter of the steps includes loading
         made = {"done": done, "final": self.final, "step": self.step, "seconds": round(self.seconds, 3),
                 "curve": self.curve, "begun": self.begun,
                 "step_seconds": round(statistics.median(later), 6) if later else None}
@@ -153,8 +153,8 @@ class Training:
             self.times.append(took)
 
     def measure(self) -> float:
-        """Adds a point to the curve: the loss on held-out data of the text. In other tasks every batch is new, so the
-        mean loss of the last batches is taken."""
+        """Adds a point to the curve: the loss on held-out text, or the mean loss of the last batches, which are
+        always new."""
         if isinstance(self.task, tasks.Text):
             found = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out // 4)
         else:
@@ -163,7 +163,7 @@ class Training:
         return found["loss"]
 
     def advance(self) -> None:
-        """Continues with the next task if the current one is learned."""
+        """Continues with the next task if this one is learned."""
         if not self.is_last_task and len(self.losses) == SAMPLES and statistics.fmean(self.losses) < LEARNED:
             self.begun.append(self.step)
             self.losses = []
@@ -177,7 +177,7 @@ class Training:
 
 
 def train(run: Run, folder: str, text: str, is_stopped: Callable[[], bool], tell: Tell) -> bool:
-    """Returns True if the run is complete; otherwise it was stopped, and left a checkpoint."""
+    """Returns True if the run is complete. If it was stopped, it left a checkpoint."""
     torch.set_num_threads(1)
     at = Training(run, folder, text)
     saved = told = time.monotonic()
