@@ -13,7 +13,7 @@ struct block {
 };
 
 struct arena {
-    struct block *block; /* a list of blocks; new allocations come from the first block */
+    struct block *block; /* new allocations come from the first block */
 };
 
 static _Noreturn void out_of_memory(void)
@@ -57,8 +57,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     if (bytes == 0) bytes = unit;
     struct block *b = arena->block;
     if (bytes > BLOCK_BYTES / 4) {
-        /* A large allocation gets its own block. That block becomes the second one, because new allocations use the
-           first block's free space. */
+        /* A large allocation gets its own block, after the first block, which still has free space. */
         struct block *own = block_new(bytes);
         own->used = bytes;
         own->next = b->next;

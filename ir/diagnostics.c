@@ -1,5 +1,5 @@
-/* Collects messages about a text. Prints them in the order of the text, each with its source line and a caret. A column
-   is one UTF-8 character. */
+/* Collects messages about a text. Prints them in order, with the source line and a caret. A column is one UTF-8
+   character. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -12,8 +12,7 @@ struct message {
     const char *text;
     int order;
     bool warning;
-    struct message *notes, *next; /* notes: the list of notes of this error or warning. next: the next error, warning or
-                                     note in the same list */
+    struct message *notes, *next; /* notes: of this error or warning. next: in the same list */
 };
 
 struct diagnostics {
@@ -95,8 +94,7 @@ int diagnostics_errors(const struct diagnostics *d)
 
 /* ---- the text ---- */
 
-/* The length in bytes of the line break at s, or 0 if there is none. Line breaks are those of YAML 1.1, so that line
-   numbers agree with those of libyaml. */
+/* Returns the length in bytes of the line break at s, or 0. Line breaks are those of YAML 1.1, as in libyaml. */
 static size_t line_break(const char *s, size_t left)
 {
     if (left >= 2 && s[0] == '\r' && s[1] == '\n') return 2;
@@ -167,8 +165,7 @@ static void put_line(const struct diagnostics *d, struct position at, FILE *out,
 
 /* ---- output ---- */
 
-/* Prints one message. `note_of` is the error that a note belongs to, or NULL for an error. A note at the position of
-   its error is printed without the source line. */
+/* Prints one message. `note_of`: the error of a note, or NULL. A note at its error's position has no source line. */
 static void put_message(const struct diagnostics *d, const struct message *m, const struct message *note_of, FILE *out,
                         bool color)
 {
@@ -229,8 +226,7 @@ static int lower(char c)
 
 enum { MAX_LETTERS = 40 };
 
-/* The edit distance of a and b (Damerau-Levenshtein): the minimum number of letters to insert, delete, replace or swap
-   with a neighbour. Upper and lower case are equal. */
+/* The edit distance (Damerau-Levenshtein): how many letters to insert, delete, replace or swap. Ignores case. */
 static int edits(const char *a, int n, const char *b, int m)
 {
     int row[3][MAX_LETTERS + 1];

@@ -1,5 +1,5 @@
-/* Evaluates EXPR_DRAWN: for each number a, `count` different numbers are drawn from 0 … among - 1. Candidate t is a
-   hash of the seed, a and t. A candidate that was drawn before is skipped. */
+/* Evaluates EXPR_DRAWN: `count` different numbers from 0 … among - 1 for each a. Candidate t is a hash of the seed,
+   a and t. Repeated candidates are skipped. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static bool listed(const struct draw *draw, struct ids *ids, int64_t row, int64_
     return holds;
 }
 
-/* Whether the number b is drawn for a. If there are no more than `count` numbers, all are drawn. Otherwise candidates
-   are taken for t = 0, 1, … until `count` different numbers are drawn. */
+/* Whether b is drawn for a. If there are at most `count` numbers, all are drawn. Otherwise candidates t = 0, 1, …
+   are taken until `count` different ones are drawn. */
 bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, int64_t among)
 {
     if (draw->name) return listed(draw, ids, among + a, b);

@@ -1,4 +1,4 @@
-/* Storage types: their names, their sizes, and the types in which they are summed. */
+/* Storage types: names, sizes, and types of their sums. */
 #include "ir.h"
 
 #include <string.h>

@@ -183,8 +183,7 @@ static bool offset(const struct expr *e)
     return e->op == EXPR_ADD && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT;
 }
 
-/* Removes `term` from a sum of integers: for a + b - c and the term b returns a - c. Returns NULL if the sum does not
-   add this term. */
+/* Removes `term` from a sum of integers: a + b - c without b is a - c. Returns NULL if it is not in the sum. */
 static const struct expr *without(struct module *m, const struct expr *sum, const struct expr *term)
 {
     if (sum == term) return expr_int(m, 0);
@@ -195,8 +194,7 @@ static const struct expr *without(struct module *m, const struct expr *sum, cons
     return right ? expr_make(m, EXPR_ADD, sum->arg[0], right, NULL) : NULL;
 }
 
-/* Simplifies a - b for integer sums that share a term: (x + y) - (x + z) becomes y - z. Returns NULL if they share no
-   term. */
+/* Simplifies a - b if both sums share a term: (x + y) - (x + z) becomes y - z. Otherwise returns NULL. */
 static const struct expr *cancelled(struct module *m, const struct expr *a, const struct expr *b)
 {
     const struct expr *term = b;
@@ -211,8 +209,8 @@ static const struct expr *cancelled(struct module *m, const struct expr *a, cons
 
 enum { MAX_SAME_DEPTH = 6 };
 
-/* Whether two integer expressions are equal up to the order of arguments of commutative operations: a + b equals b + a.
-   `depth` limits how many levels of subexpressions are compared. */
+/* Whether two integer expressions are equal up to the order of arguments: a + b equals b + a. Compares at most
+   `depth` levels. */
 static bool same_integers(const struct expr *a, const struct expr *b, int depth)
 {
     if (a == b) return true;
@@ -225,8 +223,8 @@ static bool same_integers(const struct expr *a, const struct expr *b, int depth)
     return false;
 }
 
-/* Simplifies a comparison of a truth value with a constant if the result is the same for false and true. For example,
-   (x < y) != 2 is true. Returns NULL for any other comparison. */
+/* Simplifies a comparison of a truth value with a constant if it is always true or always false, such as (x < y) !=
+   2. Otherwise returns NULL. */
 static const struct expr *truth_compared(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     const bool first = a->type == TYPE_BOOL && constant(b), second = b->type == TYPE_BOOL && constant(a);
@@ -245,7 +243,7 @@ static bool is_size(const struct expr *e)
     return e->op == EXPR_SIZE || (e->op == EXPR_MUL && is_size(e->arg[0]) && is_size(e->arg[1]));
 }
 
-/* Returns a simpler expression equal to op(a, b, c), or NULL. It is equal if all operands are finite. */
+/* Returns a simpler expression equal to op(a, b, c) for finite operands, or NULL. */
 static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                                    const struct expr *c)
 {
@@ -256,7 +254,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (expr_is_real(b, 0) && (a->type == TYPE_REAL || integers)) return a;
         if (infinite(a)) return a;
         if (infinite(b)) return b;
-        /* in a sum of integers, constants move to the end */
+        /* constants of a sum move to the end */
         if (integers && a->op == EXPR_INT) return expr_make(m, EXPR_ADD, b, a, NULL);
         if (integers && offset(a))
             return expr_make(m, EXPR_ADD,
@@ -294,7 +292,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
         if (integers && a->op == EXPR_MUL && is_size(a) && a->arg[0] == b) return a->arg[1]; /* heads / kv_heads */
         if (!integers && b->op == EXPR_REAL && b->real != 0 && isfinite(b->real)) {
-            int exponent; /* x / 2^n is exactly x * 2^-n, and a multiplication is faster */
+            int exponent; /* multiplication by 2^-n is exact and faster */
             if (fabs(frexp(b->real, &exponent)) == 0.5)
                 return expr_make(m, EXPR_MUL, a, expr_real(m, 1 / b->real), NULL);
         }
@@ -468,7 +466,7 @@ static int64_t larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Minimum and maximum that return NaN if an argument is NaN, unlike fmin and fmax. */
+/* Minimum and maximum return NaN if an argument is NaN, unlike fmin and fmax. */
 static double smaller_real(double x, double y)
 {
     return x < y || x != x ? x : y;
@@ -479,14 +477,14 @@ static double larger_real(double x, double y)
     return x > y || x != x ? x : y;
 }
 
-/* Returns x without its fraction: 0 for NaN, and at most 2^62 in size, so that positions can be added. */
+/* Returns x truncated, and clipped to 2^62 in size. NaN becomes 0. */
 static int64_t whole(double x)
 {
     return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62);
 }
 
-/* The names that the columns `real` and `integer` of expr.def use. Integers wrap around, because an expression of a
-   user must not cause undefined behaviour. */
+/* Names for the columns `real` and `integer` of expr.def. Integers wrap around, because users' expressions must not
+   cause undefined behaviour. */
 #define R(x) expr_eval(x, env)
 #define I(x) expr_eval_int(x, env)
 #define U(x) ((uint64_t)expr_eval_int(x, env))
@@ -525,7 +523,7 @@ static double exact(const struct expr *e, const struct environment *env)
 double expr_noisy(double x, uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return x * (1 + (double)((int64_t)*state >> 11) * 0x1p-76); /* a random signed 53-bit integer, scaled to 2^-24 */
+    return x * (1 + (double)((int64_t)*state >> 11) * 0x1p-76); /* a random 53-bit integer, scaled to 2^-24 */
 }
 
 double expr_eval(const struct expr *e, const struct environment *env)
@@ -551,7 +549,7 @@ struct id_name {
     struct id_name *next;
 };
 
-/* Returns the module's copy of the name of an integer parameter. Equal names have equal pointers. */
+/* Returns the module's copy of a parameter's name. Equal names have equal pointers. */
 static const char *name_in(struct module *m, const char *name)
 {
     struct id_name *known = m->id_names;
@@ -590,7 +588,7 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
                                         .name = name_in(m, name)});
 }
 
-/* Returns the integer parameter that the operation of e reads, or NULL. */
+/* Returns the integer parameter that e reads by itself, or NULL. */
 static const char *read_here(const struct expr *e)
 {
     return e->op == EXPR_DRAWN ? e->draw->name : e->name;

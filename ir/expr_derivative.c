@@ -1,6 +1,6 @@
-/* Derivatives of scalar expressions. The last column of expr.def has the rule of each operation. The functions below
-   build the expressions of this column. They omit terms that are 0 and factors that are 1. A product with a derivative
-   of 0 becomes 0, even if the other factor could be infinite or NaN. */
+/* Derivatives of scalar expressions. The last column of expr.def has the rules, in terms of the functions below.
+   They leave out terms of 0 and factors of 1. A product with a derivative of 0 is 0, even if the other factor is
+   infinite. */
 #include "ir.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 struct derivation {
     struct module *m;
     const struct expr *leaf;
-    const struct expr **known; /* known[e->id]: the derivative of e, or NULL if it is not computed yet */
+    const struct expr **known; /* known[e->id]: the derivative of e, or NULL */
 };
 
 static const struct expr *real(struct module *m, double value)
@@ -40,7 +40,7 @@ static const struct expr *less(struct module *m, const struct expr *x, const str
     return zero(x) ? negated(m, y) : plus(m, x, negated(m, y));
 }
 
-/* Removes the constant factor of x, and multiplies *factor by it: for 3 * y returns y, for -y returns y. */
+/* Removes the constant factor of x and multiplies *factor by it: 3 * y becomes y. */
 static const struct expr *without_constant(struct module *m, const struct expr *x, double *factor)
 {
     if (x->op == EXPR_NEG) {
@@ -77,7 +77,7 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
     return expr_make(m, op, x, y, NULL);
 }
 
-/* Simplifies e where condition c is known: c is true if `holds`, else false. For select(c, x, y) returns x or y. */
+/* Simplifies e if condition c is known to be `holds`: select(c, x, y) becomes x or y. */
 static const struct expr *where_known(struct module *m, const struct expr *e, const struct expr *c, bool holds)
 {
     if (e->op == EXPR_SELECT && e->arg[0] == c) return where_known(m, e->arg[holds ? 1 : 2], c, holds);
@@ -91,7 +91,7 @@ static const struct expr *choose(struct module *m, const struct expr *c, const s
     return expr_make(m, EXPR_SELECT, c, where_known(m, x, c, true), where_known(m, y, c, false));
 }
 
-/* b * a^(b - 1), or 0 for b = 0. The case b = 0 avoids 0 * infinity if a is 0. */
+/* b * a^(b - 1), or 0 for b = 0, which avoids 0 * infinity. */
 static const struct expr *power_less_1(struct module *m, const struct expr *a, const struct expr *b)
 {
     const struct expr *rest = expr_make(m, EXPR_SUB, b, b->type == TYPE_REAL ? real(m, 1) : expr_int(m, 1), NULL);
@@ -100,8 +100,8 @@ static const struct expr *power_less_1(struct module *m, const struct expr *a, c
     return expr_make(m, EXPR_SELECT, none, real(m, 0), e);
 }
 
-/* log(a), or 0 for a <= 0. The derivative of a^b with respect to b is a^b * log(a). It is 0 for a <= 0: 0^b is
-   constant, and the exponent of a negative base is a fixed integer. */
+/* log(a), or 0 for a <= 0. The derivative of a^b with respect to b is a^b * log(a). For a <= 0 it is 0: 0^b is
+   constant, and a negative base has a fixed integer exponent. */
 static const struct expr *logarithm(struct module *m, const struct expr *a)
 {
     return expr_make(m, EXPR_SELECT, op(m, EXPR_LE, a, real(m, 0)), real(m, 0), op(m, EXPR_LOG, a, NULL));

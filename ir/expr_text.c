@@ -93,7 +93,7 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
     }
 }
 
-/* Whether a number follows the word in the text of an axis, as in `axis c chunks 64`. */
+/* Whether a number follows in the text of an axis, as in `axis c chunks 64`. */
 static bool has_extent(enum size_source source)
 {
     return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_QUERY_BLOCKS ||
@@ -227,7 +227,7 @@ bool reader_take(struct reader *r, const char *token)
     return true;
 }
 
-/* A position of the reader. To report an error at an earlier token, the reader goes back to its position. */
+/* A position of the reader, to return to for reporting an error. */
 struct place {
     const char *token, *line_start;
     int line;

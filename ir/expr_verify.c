@@ -1,4 +1,4 @@
-/* Checks of expressions, axes and references, shared by the verifiers of both IRs. */
+/* Checks of expressions, axes and references of both IRs. */
 #include "ir.h"
 
 #include <string.h>

@@ -1,14 +1,14 @@
-/* The interpreter of the graph. It computes the values one after another, each completely, in float64. Its results
-   define what a program computes. */
+/* The interpreter of the graph, in float64. It computes one value after another. Its results define what a program
+   computes. */
 #include "ir.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An operand of a sum. The offset of its element is the sum over all axes of index * stride. An operand whose
-   subscripts are not all plain axes is copied into this layout. */
+/* An operand of a sum. Its element is at the sum over all axes of index * stride. An operand with computed
+   subscripts is copied into this layout. */
 struct dense {
-    double *data, *owned; /* owned: the copy to free; NULL if `data` belongs to a value */
+    double *data, *owned; /* owned: the copy to free, or NULL */
     int64_t stride[MAX_AXES];
 };
 
@@ -44,8 +44,8 @@ static int64_t elements(const struct evaluation *e, int rank, const int *axes)
     return count;
 }
 
-/* Moves to the next point of the axes; the last axis varies fastest. After the last point it sets every index to 0
-   and returns false. */
+/* Moves to the next point. The last axis varies fastest. After the last point, sets every index to 0 and returns
+   false. */
 static bool next_point(struct evaluation *e, int rank, const int *axes)
 {
     for (int k = rank - 1; k >= 0; k--) {
@@ -55,7 +55,7 @@ static bool next_point(struct evaluation *e, int rank, const int *axes)
     return false;
 }
 
-/* The offset of the element that r refers to at the current indices, or -1 if a subscript is out of range. */
+/* Returns the offset of r's element at the current indices, or -1 if it is out of range. */
 static int64_t offset(struct evaluation *e, const struct ref *r)
 {
     const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed};
@@ -83,8 +83,7 @@ static void fail_outside(struct evaluation *e, int number, const struct ref *r)
 
 /* ---- map ---- */
 
-/* Whether evaluating x at the current point reads an operand whose bit in `bad` is set. A SELECT reads only the branch
-   that its condition chooses. */
+/* Whether x at the current point reads an operand whose bit in `bad` is set. A SELECT reads only one branch. */
 static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return bad >> x->integer & 1;
@@ -107,7 +106,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
                                     .noise = e->noise};
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
-    bool straight[MAX_OPERANDS]; /* whether the operand's offset grows by step[k] for each index of the last axis */
+    bool straight[MAX_OPERANDS]; /* whether the offset grows by step[k] along the last axis */
     for (int k = 0; k < v->operands; k++) {
         const struct ref *r = &v->operand[k];
         int64_t stride = 1;
@@ -161,7 +160,7 @@ static void row_major(const struct evaluation *e, int rank, const int *axes, int
     }
 }
 
-/* Makes an array of 1 (inside the region) and 0 (outside), over the axes that the region depends on. */
+/* Makes an array of 1 inside the region and 0 outside, over the axes of the region. */
 static struct dense lay_out_region(struct evaluation *e, const struct expr *where)
 {
     struct dense region = {0};
@@ -175,8 +174,8 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
     return region;
 }
 
-/* Lays out an operand over the axes that its subscripts use. If every subscript is a plain axis, no copy is needed.
-   Outside the region a subscript may be out of range, because that element is not used. */
+/* Lays out an operand over the axes of its subscripts. Plain axes need no copy. Outside the region a subscript may
+   be out of range. */
 static struct dense lay_out(struct evaluation *e, int number, const struct ref *r)
 {
     struct dense operand = {.data = e->data[r->of]};
@@ -206,7 +205,7 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     return operand;
 }
 
-/* The innermost loop: combines `count` terms a * b with `out`. Each pointer advances by its own step. */
+/* The innermost loop: combines `count` terms a * b with `out`. Each pointer has a step. */
 static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_step, const double *a, int64_t a_step,
                        const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
@@ -234,7 +233,7 @@ static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_s
         for (int64_t n = 0; n < count; n++) out[n * out_step] += a[n * a_step] * b[n * b_step];
 }
 
-/* Like fold_terms, for sums with random errors. If `sums`, every partial sum gets an error; else every term does. */
+/* Like fold_terms with random errors: of every partial sum if `sums`, otherwise of every term. */
 static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, int64_t out_step, const double *a,
                        int64_t a_step, const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
@@ -246,7 +245,7 @@ static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, i
     }
 }
 
-/* The number of operands, 0 to 2, that a loop over the axis would not read contiguously. */
+/* The number of operands that a loop over the axis does not read contiguously. */
 static int awkward(const struct dense *a, const struct dense *b, int axis)
 {
     return (a->stride[axis] > 1) + (b->stride[axis] > 1);
@@ -280,8 +279,8 @@ static void eval_fold(struct evaluation *e, int number, double *out)
             run = inner < 0 ? 1 : e->size[inner];
     double init = v->op == GRAPH_CONTRACT ? 0 : v->init;
     uint64_t *const noise = fold == FOLD_SUM ? e->noise : NULL;
-    bool elements_alone = true; /* whether the sum is over constant axes only. If not, kernels compensate the sum, so
-                                   its partial sums get no errors */
+    bool elements_alone = true; /* the sum is over constant axes only; kernels compensate other sums, whose partial
+                                   sums get no errors */
     for (int k = 0; k < sums; k++) elements_alone &= e->module->axis[summed[k]].source == SIZE_CONSTANT;
     for (int64_t n = 0; n < count; n++) out[n] = init;
     if (points < 0) fail(e, "the interpreter's loops are too long");
@@ -402,8 +401,8 @@ static const char *evaluate(const struct graph *g, const struct problem_size *si
     if (!e.data || !last_use) fail(&e, "the interpreter ran out of memory");
     for (int v = 0; v < g->values && !e.error; v++)
         for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
-    for (int v = 0; v < g->values && !e.error; v++) { /* id parameters come first, because any expression may read them
-                                                         by name */
+    for (int v = 0; v < g->values && !e.error; v++) { /* integer parameters come first, because any expression may
+                                                         read them */
         if (!g->value[v].integers) continue;
         last_use[v] = g->values;
         eval_value(&e, v, in, count);

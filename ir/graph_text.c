@@ -20,8 +20,8 @@ static struct referred referred(const void *program, int of)
     return (struct referred){arena_printf(g->module->arena, "%d", of), v->rank, v->axes};
 }
 
-/* Returns v's expression with equal operands merged into one. The parser merges them too. So the text does not change
-   when it is parsed and printed again. */
+/* Returns v's expression with equal operands merged, as the parser does. So printed text does not change when it is
+   parsed and printed again. */
 static const struct expr *merged(const struct graph *g, const struct value *v)
 {
     const struct expr *with[MAX_OPERANDS];
@@ -80,7 +80,7 @@ void graph_print(const struct graph *g, struct text *out)
     text_add(out, "graph %s %s\n", g->module->name, dtype_name(g->module->dtype));
     axis_lines_print(g->module, out);
     for (int v = 0; v < g->values; v++) print_value(g, v, out);
-    for (int o = 0; o < g->outputs; o++) { /* a single output called `out` is printed without its name */
+    for (int o = 0; o < g->outputs; o++) { /* a single output `out` has no name in the text */
         const bool plain = g->outputs == 1 && strcmp(g->output[o].name, "out") == 0;
         text_add(out, "output %s%s%%%d\n", plain ? "" : g->output[o].name, plain ? "" : " ", g->output[o].value);
     }
@@ -120,7 +120,7 @@ static enum origin read_origin(struct reader *r)
     return ORIGIN_LEARNED;
 }
 
-/* Reads the factor `keep`. The values that it reads become operands after those that are summed. */
+/* Reads the factor `keep`. Its operands follow those that are summed. */
 static void read_keep(struct reader *r, struct value *v)
 {
     const struct expr *with[MAX_OPERANDS];
@@ -175,7 +175,7 @@ static void read_value(struct reader *r, struct graph *g)
         return;
     case GRAPH_TABLE:
         number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));
-        /* Equal tables share one array of numbers, because passes compare the pointers. */
+        /* Equal tables share one array, because passes compare pointers. */
         for (int u = 0; u < number && !r->failed; u++)
             if (graph_same_table(g, &g->value[u], &g->value[number])) g->value[number].data = g->value[u].data;
         return;

@@ -30,7 +30,7 @@ bool graph_same_table(const struct graph *g, const struct value *a, const struct
     return a->data == b->data || memcmp(a->data, b->data, count * sizeof *a->data) == 0;
 }
 
-/* Returns an error for the first axis whose extent is not constant. */
+/* Returns an error if the extent of an axis is not constant. */
 static const char *constant_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -69,8 +69,7 @@ static const char *map_check(const struct graph *g, const struct value *v)
     return expr_check(g->module, v->expr, &allowed);
 }
 
-/* Checks `online` and `power` of a sum. `online` must be the number of a maximum, and the sum must have all axes of
-   this maximum. */
+/* Checks `online` and `power` of a sum. `online` must be a maximum, and the sum must have all its axes. */
 static const char *online_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];
@@ -90,7 +89,7 @@ static const char *online_check(const struct graph *g, int number)
     return NULL;
 }
 
-/* Checks `keep`, the factor that multiplies a sum when it is carried to the next chunk. */
+/* Checks `keep`, which multiplies a sum that is carried to the next chunk. */
 static const char *keep_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -173,8 +172,7 @@ static bool has_ids(const void *program, const char *name)
     return false;
 }
 
-/* Checks id parameters. No operand may refer to an id parameter, and every id parameter that an expression names must
-   exist. */
+/* Checks integer parameters. No operand may refer to one. Names in expressions must exist. */
 static const char *ids_check(const struct graph *g, const struct value *v)
 {
     const char *unknown = expr_unknown_ids(v->expr, has_ids, g);

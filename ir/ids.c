@@ -1,5 +1,5 @@
-/* Reads integer parameters, such as the document of each token or the length of each sequence. Masks compare their
-   elements with positions and with each other. An array is read as rows of its last axis. */
+/* Reads integer parameters, such as the document of each token. Masks compare their elements with positions and each
+   other. An array is read as rows of its last axis. */
 #include "ir.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t en
                     bool largest)
 {
     int64_t found = largest ? INT32_MIN : INT32_MAX;
-    if (from < 0 && from < to) { /* the element at a negative index is INT64_MIN, smaller than every stored one */
+    if (from < 0 && from < to) { /* the element at a negative index is INT64_MIN */
         if (!largest || to <= 0) return INT64_MIN;
         from = 0;
     }

@@ -37,14 +37,13 @@
 struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena);
-/* Returns zeroed memory, aligned for any type. Never returns NULL: if memory runs out, the program prints an error and
-   exits with status 3. */
+/* Returns zeroed memory, aligned for any type. If memory runs out, the program ends with status 3. */
 void *arena_alloc(struct arena *arena, size_t bytes);
 char *arena_copy(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) IR_PRINTF(2, 3);
 char *arena_vprintf(struct arena *arena, const char *format, va_list args) IR_PRINTF(2, 0);
 
-/* A string that grows. Zero the struct before use; free it with text_free. `data` is NULL, or ends in a zero byte that
+/* A string that grows. Zero the struct first; free with text_free. `data` is NULL or ends in a zero byte, which
    `length` does not count. */
 struct text {
     char *data;
@@ -56,14 +55,14 @@ void text_free(struct text *text);
 
 /* ---- text from other sources: files, databases, other programs (plain_text.c) ---- */
 
-/* Returns the number of bytes, 1 to 4, of the UTF-8 character at s. Returns 0 if the bytes are not well-formed UTF-8,
-   or if the character is longer than `left` bytes. */
+/* Returns the number of bytes, 1 to 4, of the UTF-8 character at s. Returns 0 if it is invalid or longer than
+   `left`. */
 size_t utf8_character(const char *s, size_t left);
-/* Whether the well-formed UTF-8 character of `length` bytes at s is a control character. */
+/* Whether the UTF-8 character of `length` bytes at s is a control character. */
 bool utf8_control(const char *s, size_t length);
-/* Appends the bytes, and makes them safe to show: writes `instead` for each control character and for each byte that is
-   not valid UTF-8. Tabs stay; newlines stay with PLAIN_LINES. Text from users and other programs must pass through this
-   function before a terminal or a page shows it, because it may contain escape sequences. */
+/* Appends bytes, with `instead` for each control character and each invalid byte. Tabs stay; newlines stay with
+   PLAIN_LINES. Text from users and other programs must pass here before it is shown, because it may contain escape
+   sequences. */
 enum plain_lines { PLAIN_LINE, PLAIN_LINES };
 void text_plain(struct text *text, const char *bytes, size_t length, enum plain_lines lines, const char *instead);
 
@@ -74,30 +73,28 @@ struct position {
 };
 
 struct diagnostics;
-/* `file` is the name to print. `source` is the whole text of the file, or NULL; it must stay valid as long as the
-   result. Messages are collected and printed only by diagnostics_flush. */
+/* `file`: the name to print. `source`: the text of the file, or NULL. It must outlive the result. diagnostics_flush
+   prints the messages. */
 struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
 void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 /* Attaches a note to the last error or warning. */
 void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
-int diagnostics_errors(const struct diagnostics *d); /* the number of errors so far; warnings do not count */
-/* Writes and removes the messages, sorted by position, each followed by its notes. Returns the number of errors. */
+int diagnostics_errors(const struct diagnostics *d); /* the number of errors so far, without warnings */
+/* Writes and removes the messages, sorted by position, with their notes. Returns the number of errors. */
 int diagnostics_flush(struct diagnostics *d, FILE *out, bool color);
-/* Returns the word of the NULL-terminated list that is probably meant by the misspelt `text`, or NULL if no word is
-   similar enough. */
+/* Returns the word of the list that is most similar to the misspelt `text`, or NULL. */
 const char *nearest_word(const char *text, const char *const *words);
 
 /* ---- storage types ---- */
 
-/* I32 and U8 are integers, for parameters only. A number of type U8 is 0 or another number, for false or true. */
+/* I32 and U8 are for parameters only. U8 is a truth value: 0 is false. */
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32, DTYPE_U8 };
 const char *dtype_name(enum dtype dtype); /* "f32" */
 bool dtype_parse(const char *text, enum dtype *dtype);
 int dtype_bytes(enum dtype dtype);
 bool dtype_is_integer(enum dtype dtype);
-enum dtype dtype_of_sums(enum dtype dtype); /* the type in which values stored as `dtype` are computed and summed: f64
-                                               for f64, f32 for all other types */
+enum dtype dtype_of_sums(enum dtype dtype); /* the type of computation and sums: f64 for f64, otherwise f32 */
 
 /* ---- axes and scalar expressions (expr.c) ---- */
 
@@ -106,14 +103,15 @@ enum size_source {
 #include "size.def"
 #undef SIZE
 };
-const char *size_name(enum size_source source); /* the name in the text of both IRs and in emitted C, such as "n_q";
-                                                   "" for a constant */
+const char *size_name(enum size_source source); /* the name in IR text and emitted C, such as "n_q"; "" for a
+                                                   constant */
 
 struct axis {
     const char *name;
     enum size_source source;
-    int64_t extent; /* SIZE_CONSTANT, SIZE_UNITS: the number of indices. SIZE_ROWS: the maximum number of indices.
-                       SIZE_CHUNKS, SIZE_QUERY_CHUNKS: the number of keys or queries in a chunk. Otherwise unused */
+    int64_t extent; /* - SIZE_CONSTANT, SIZE_UNITS: the number of indices
+                       - SIZE_ROWS: the maximum number of indices
+                       - SIZE_CHUNKS, SIZE_QUERY_CHUNKS: the keys or queries in a chunk */
 };
 
 enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8, MAX_RANGES = 24 };
@@ -125,104 +123,99 @@ enum expr_op {
     EXPR_OPS
 };
 
-/* The cost of an operation, from cheap to expensive. expr.def defines the classes. */
+/* The cost of an operation (expr.def), from cheap to expensive. */
 enum expr_effort { EFFORT_NONE, EFFORT_SIMPLE, EFFORT_SLOW, EFFORT_FUNCTION };
 
 enum expr_type { TYPE_REAL, TYPE_INT, TYPE_BOOL };
 
-/* The parameters of EXPR_DRAWN: for each number a, `count` different numbers b are drawn at random, or are listed in an
-   integer parameter. Equal draws of a module share one object, so their pointers are equal. */
+/* The parameters of EXPR_DRAWN: for each a, `count` different numbers, random or listed in an integer parameter.
+   Equal draws have equal pointers. */
 struct draw {
-    const char *name; /* not NULL: the numbers for a are the elements of row c + a of this parameter, where c is the
-                         third argument of the expression; numbers may repeat, and negative ones are none */
-    int64_t count;    /* how many numbers are drawn for each a; if `count` or fewer numbers exist, all are drawn */
+    const char *name; /* not NULL: the numbers for a are row c + a of this parameter, where c is the third argument;
+                         negative ones are none */
+    int64_t count;    /* the count of numbers for each a; if fewer exist, all are drawn */
     uint64_t seed;
-    bool upto; /* true: the numbers are drawn from 0 … a; false: from 0 … n - 1, where n is the third argument of the
-                  expression */
+    bool upto; /* true: drawn from 0 … a; false: from 0 … n - 1, where n is the third argument */
     struct draw *next;
 };
 
-/* A scalar expression. Expressions are immutable and interned: two expressions of a module are equal exactly if their
-   pointers are equal. */
+/* A scalar expression. Expressions are immutable. Equal expressions of a module have equal pointers. */
 struct expr {
     enum expr_op op;
     enum expr_type type;
-    int id; /* numbers the expressions of a module from 0 */
+    int id; /* the expressions of a module are numbered from 0 */
     const struct expr *arg[3];
     double real;             /* EXPR_REAL */
     int64_t integer;         /* EXPR_INT: the value. EXPR_OPERAND: its number. EXPR_INDEX, SIZE, LO, HI: the axis */
     const struct draw *draw; /* EXPR_DRAWN */
-    const char *name;  /* EXPR_ID, MIN_ID, MAX_ID, ANY_ID: the parameter's name; equal names have equal pointers */
-    struct expr *next; /* the next expression in the same chain of the hash table `module.table` */
+    const char *name;        /* EXPR_ID, MIN_ID, MAX_ID, ANY_ID: the parameter; equal names have equal pointers */
+    struct expr *next;       /* the next expression in its chain of `module.table` */
 };
 
-/* The memory, axes and expressions that a graph shares with the loops made from it. */
+/* Memory, axes and expressions, which a graph shares with its loops. */
 struct module {
     struct arena *arena;
     const char *name;
-    enum dtype dtype; /* the type of inputs and outputs; other values have the type dtype_of_sums(dtype) */
+    enum dtype dtype; /* the type of inputs and outputs; other values have dtype_of_sums(dtype) */
     int axes;
     struct axis axis[MAX_AXES];
     int exprs;
-    struct expr **table; /* the hash table of all expressions, with 4096 chains */
+    struct expr **table; /* all expressions: a hash table with 4096 chains */
     struct draw *draws;
-    uint64_t seed; /* the key of EXPR_RANDOM in the interpreters; a kernel takes the seed of the call */
+    uint64_t seed; /* the key of EXPR_RANDOM in the interpreters; kernels use the seed of the call */
     struct id_name *id_names;
 };
 
 struct module *module_new(struct arena *arena, const char *name, enum dtype dtype);
-/* Adds an axis. Returns its number, or -1 if the module has MAX_AXES axes already. */
+/* Adds an axis. Returns its number, or -1 if there are MAX_AXES axes. */
 int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent);
 int module_find_axis(const struct module *m, const char *name); /* the axis with that name; -1: there is none */
 bool axis_is_sequence(const struct axis *a);                    /* queries or keys: loops over the axis are tiled */
 bool axis_is_chunks(const struct axis *a);
-bool axis_is_counted(const struct axis *a); /* the compiler knows the extent: it does not depend on the problem */
-bool axis_is_whole(const struct axis *a);   /* SIZE_CONSTANT or SIZE_ROWS: a tile stores the axis from index 0 on,
-                                               usually the whole axis. A tile with a smaller extent than the axis stores
-                                               the current range */
+bool axis_is_counted(const struct axis *a); /* the extent does not depend on the problem */
+bool axis_is_whole(const struct axis *a);   /* SIZE_CONSTANT or SIZE_ROWS: a tile stores the axis from index 0 on. A
+                                               tile with a smaller extent stores the current range */
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
 /* The operator sign in C, such as "+", or NULL if the operation has none. */
 const char *expr_infix(enum expr_op op);
-/* The C library function that computes the operation, such as "fabs", or "". */
+/* The C function that computes the operation, such as "fabs", or "". */
 const char *expr_c_function(enum expr_op op);
-/* Whether users may call the operation in a spec. Its name there is expr_c_function(op). */
+/* Whether users may call the operation, as expr_c_function(op). */
 bool expr_is_for_users(enum expr_op op);
 /* Whether e or a subexpression of it is a real number. */
 bool expr_has_real(const struct expr *e);
 enum expr_effort expr_effort(enum expr_op op);
-/* Whether the operation of e, or of a subexpression of e, costs at least `effort`. */
+/* Whether the operation of e, or of a subexpression, costs at least `effort`. */
 bool expr_takes(const struct expr *e, enum expr_effort effort);
-/* Returns the interned expression equal to e, and adds it if it is new. Use this function only for expressions that the
-   builders below cannot make. */
+/* Returns the interned expression equal to e. The builders below are preferred. */
 const struct expr *expr_intern(struct module *m, struct expr e);
-/* Builders. They fold constants and simplify: x + 0, x * 1, select with a constant condition, and so on. The
-   simplifications hold for every finite x. */
+/* Builders. They fold constants and simplify, for example x + 0 and x * 1. The simplifications hold for finite x. */
 const struct expr *expr_real(struct module *m, double value);
 const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                              const struct expr *c);
-/* An expression that is true if b is one of the numbers drawn for a from 0 … among - 1, or listed in row among + a of
-   the draw's parameter. draw_holds evaluates it. (draw.c) */
+/* True if b is one of the numbers drawn for a from 0 … among - 1, or listed in row among + a of the parameter.
+   (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
                               struct draw draw);
 struct ids;
 bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, int64_t among);
 /* The value of EXPR_RANDOM, which expr.def describes. (random.c) */
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
-/* Makes an EXPR_ID, MIN_ID, MAX_ID or ANY_ID, which read an integer parameter as rows of its last axis. EXPR_ID reads
-   element x of a row, and `to` is NULL. MIN_ID and MAX_ID take the minimum or maximum over the elements from x up to,
-   but without, `to`. They and ANY_ID have an EXPR_RANGE of rows. (ids.c) */
+/* Makes an EXPR_ID, MIN_ID, MAX_ID or ANY_ID, which read an integer parameter as rows of its last axis. (ids.c)
+   - EXPR_ID: element x of a row; `to` is NULL
+   - MIN_ID, MAX_ID: the minimum or maximum of the elements from <= x < to
+   - MIN_ID, MAX_ID, ANY_ID: `row` is an EXPR_RANGE of rows */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to);
 bool expr_is_of_ids(enum expr_op op); /* whether it is one of these operations */
 bool expr_reads_ids(const struct expr *e);
-/* Whether an EXPR_ID in e depends on one of the axes, given as bits. False for the length of a sequence, for example.
- */
+/* Whether an EXPR_ID in e depends on one of the axes, which are bits. */
 bool expr_ids_along(const struct expr *e, uint32_t axes);
-/* Returns the first integer parameter in e whose name `known` does not accept, or NULL if `known` accepts all names. */
+/* Returns the first integer parameter in e that `known` does not accept, or NULL. */
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
                              const void *program);
 enum { MAX_IDS = 16 };
@@ -235,45 +228,42 @@ struct ids {
         int64_t rows, length;
         bool repeats; /* row k + rows is row k */
     } array[MAX_IDS];
-    bool outside; /* set if an expression read a row beyond the end of an array */
+    bool outside; /* an expression read a row after the end of an array */
 };
 void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length);
-/* The row of an array, and its length; NULL if there is none. */
+/* Returns a row of an array and its length, or NULL. */
 const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *length);
-/* Element x of a row, and the smallest or largest element of the rows first <= row < end with from <= x < to. For x < 0
-   an element is INT64_MIN; beyond the end of a row it is the last element. All elements are 0 if `ids` is NULL or has
-   no array with that name.
- */
+/* Returns element x of a row, or the smallest or largest element of the rows first <= row < end with from <= x < to.
+   - For x < 0 an element is INT64_MIN. After the end of a row it is the last element.
+   - Without such an array, every element is 0. */
 int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x);
 int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t end, int64_t from, int64_t to,
                     bool largest);
 /* Whether an element of the rows from <= row < to is at least `low` and below `end`. */
 bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end);
-/* x^power for power >= 0, as multiplications (repeated squaring). */
+/* x^power for power >= 0, by repeated squaring. */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
-/* Returns e with every occurrence of `from` replaced by `to`. The result is simplified as by expr_make. */
+/* Returns e with `from` replaced by `to`, simplified. */
 const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
 /* Returns e with EXPR_OPERAND k replaced by with[k], for every k. */
 const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
-/* Returns the derivative of e with respect to a leaf, usually an EXPR_OPERAND. Returns the constant 0 if e does not
-   depend on the leaf. (expr_derivative.c) */
+/* Returns the derivative of e with respect to a leaf, usually an EXPR_OPERAND. (expr_derivative.c) */
 const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf);
 bool expr_uses(const struct expr *e, const struct expr *leaf);
 bool expr_has(const struct expr *e, enum expr_op op);
-bool expr_is_real(const struct expr *e, double value); /* whether e is the constant `value`, real or integer */
+bool expr_is_real(const struct expr *e, double value); /* whether e is the constant `value` */
 
-/* The values of the leaves while an expression is evaluated. */
+/* The values of the leaves during evaluation. */
 struct environment {
     const double *operand; /* operand[k]: the value of EXPR_OPERAND k */
-    const int64_t *index;  /* index[a]: the current index of axis a; size, lo and hi have one element per axis, too */
+    const int64_t *index;  /* index[a]: the current index of axis a; size, lo and hi have an element per axis, too */
     const int64_t *size, *lo, *hi;
     struct ids *ids; /* NULL: every id is 0 */
     uint64_t seed;   /* the key of EXPR_RANDOM */
-    uint64_t *noise; /* not NULL: every operation gets a rounding error from expr_noisy, with this generator state */
+    uint64_t *noise; /* not NULL: every operation gets a rounding error from expr_noisy */
 };
 double expr_eval(const struct expr *e, const struct environment *env); /* float64; a comparison gives 0 or 1 */
-double expr_noisy(double x, uint64_t *state); /* x with a random relative error of up to 2^-24, as if it were rounded
-                                                 to f32 */
+double expr_noisy(double x, uint64_t *state); /* x with a random relative error of up to 2^-24, like rounding to f32 */
 int64_t expr_eval_int(const struct expr *e, const struct environment *env); /* e->type must not be TYPE_REAL */
 
 /* ---- references: a value or array with subscripts, such as %k[b, g, j - 1, d] ---- */
@@ -281,25 +271,23 @@ int64_t expr_eval_int(const struct expr *e, const struct environment *env); /* e
 struct ref {
     int of; /* the number of the value (graph) or array (loops) */
     int rank;
-    const struct expr *sub[MAX_RANK]; /* one integer subscript per axis. It may use INDEX and SIZE; usually it is a
-                                         single INDEX */
+    const struct expr *sub[MAX_RANK]; /* an integer subscript per axis, with INDEX and SIZE; usually one INDEX */
 };
 bool ref_equal(const struct ref *a, const struct ref *b);
-/* If subscript k is the plain INDEX of an axis, returns that axis; otherwise -1. */
+/* If subscript k is the plain INDEX of an axis, returns the axis; otherwise -1. */
 int ref_axis(const struct ref *r, int k);
 bool ref_uses_axis(const struct ref *r, int axis);
-/* Whether a computed subscript, such as i - j + 7, depends on the INDEX of the axis. */
+/* Whether a computed subscript, such as i - j + 7, depends on the axis. */
 bool ref_computes_with(const struct ref *r, int axis);
-/* Whether e depends on the INDEX of the axis, directly or in a subscript of one of its operands. */
+/* Whether e depends on the axis, directly or in a subscript of an operand. */
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
 
-/* How a result is stored: SET replaces the old value, SUM adds to it, MAX keeps the larger of the two. */
+/* SET replaces the old value, SUM adds to it, MAX keeps the larger one. */
 enum fold { FOLD_SET, FOLD_SUM, FOLD_MAX };
 
 /* ---- text and checks of expressions, for both IRs (expr_text.c, expr_verify.c) ---- */
 
-/* The name and axes of a value or array, for printing a reference to it. Each IR has a function of type referred_by
-   that returns them. */
+/* The name and axes of a value or array, for printing. Each IR has a function of type referred_by. */
 struct referred {
     const char *name; /* without the % */
     int rank;
@@ -307,36 +295,36 @@ struct referred {
 };
 typedef struct referred referred_by(const void *program, int of);
 
-/* Prints the shortest decimal number that reads back as exactly `value`. visibly_real: prints 2.0, not 2. */
+/* Prints the shortest decimal number that reads back as `value`. visibly_real: 2.0, not 2. */
 void real_print(double value, bool visibly_real, struct text *out);
 void axes_print(const struct module *m, int rank, const int *axes, struct text *out);
 void ref_print(const struct module *m, const struct ref *r, referred_by *by, const void *program, struct text *out);
-/* Prints operand[k] in place of EXPR_OPERAND k. If `operand` is NULL, prints %?k. */
+/* Prints operand[k] for EXPR_OPERAND k, or %?k if `operand` is NULL. */
 void expr_print(const struct module *m, const struct expr *e, const struct ref *operand, referred_by *by,
                 const void *program, struct text *out);
 
-/* A text that is being parsed. Only the first error is reported. After an error the current token is the end of the
-   text, and every function below returns a harmless value, so callers need not check for errors. */
+/* A text that is being parsed. Only the first error is reported. After it, the current token is the end of the text
+   and every function returns a harmless value. So callers need not check for errors. */
 struct reader {
     struct module *module;
     struct diagnostics *diagnostics;
     const char *token, *line_start;
-    size_t length; /* the length of the token; 0 at the end of the text */
+    size_t length; /* of the token; 0 at the end of the text */
     int line, depth;
     bool failed;
     const void *program;
-    /* Looks up the value or array called `name`. Sets *plain to a reference to it, with the INDEX of axis k as
-       subscript k. Returns false if there is no value or array of this name. */
+    /* Finds the value or array `name`. Sets *plain to a reference with the INDEX of axis k as subscript k. Returns
+       false if there is none. */
     bool (*find)(const void *program, const char *name, struct ref *plain);
-    int operands; /* the references in the expressions of the current statement or value; equal references are listed
-                     once */
+    int operands; /* references in the expressions of the current statement or value, without repetitions */
     struct ref operand[MAX_OPERANDS];
 };
 void reader_start(struct reader *r, struct module *m, const char *text, struct diagnostics *d);
 void reader_next(struct reader *r);
 void reader_error(struct reader *r, const char *format, ...) IR_PRINTF(2, 3); /* reports an error at the token */
 bool reader_at(const struct reader *r, const char *token);
-bool reader_take(struct reader *r, const char *token);   /* if the current token is `token`, skips it; returns true */
+bool reader_take(struct reader *r, const char *token);   /* skips `token` if it is the current token, and returns
+                                                            true */
 void reader_expect(struct reader *r, const char *token); /* skips `token`; any other token is an error */
 const char *reader_name(struct reader *r, const char *what);
 int64_t reader_int(struct reader *r, int64_t min);
@@ -346,32 +334,32 @@ void reader_axes(struct reader *r, int *rank, int *axes);
 struct ref reader_ref(struct reader *r);
 const struct expr *reader_expr(struct reader *r);
 enum dtype reader_dtype(struct reader *r);
-/* Reads a table such as `{1, 2.5}`: one number for each point of the axes, which must have constant extents. */
+/* Reads a table such as `{1, 2.5}`: a number for each point of constant axes. */
 const double *reader_table(struct reader *r, int rank, const int *axes);
 /* Reads `axis NAME SIZE` lines. */
 void reader_axis_lines(struct reader *r);
 void axis_lines_print(const struct module *m, struct text *out);
 void table_print(const struct module *m, int rank, const int *axes, const double *data, struct text *out);
 
-/* Bit a of the result is set if the INDEX of axis a occurs. */
+/* The axes whose INDEX occurs, as bits. */
 uint32_t expr_axes(const struct expr *e);
 uint32_t ref_axes(const struct ref *r);
-/* The leaves that may occur in an expression. This depends on where the expression is used. */
+/* The leaves that an expression may have, depending on its use. */
 struct allowed {
     int operands;   /* EXPR_OPERAND may have the numbers below this */
-    uint32_t index; /* EXPR_INDEX may have the axes whose bits are set */
+    uint32_t index; /* axes of EXPR_INDEX, as bits */
     bool ranges;    /* EXPR_LO and EXPR_HI may occur */
 };
-/* The functions named …_check return NULL if the argument is valid, else an error message in the module's arena. */
+/* The functions …_check return NULL if the argument is valid, otherwise an error message. */
 const char *expr_check(struct module *m, const struct expr *e, const struct allowed *allowed);
 const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed); /* a condition */
 const char *axes_check(struct module *m, int rank, const int *axes);
 const char *module_check(struct module *m);
-/* Checks a reference to a value or array with the given axes: the number and types of the subscripts. An axis in a
-   subscript must be as long as the axis that it indexes. */
+/* Checks the number, types and axes of the subscripts of a reference. An axis in a subscript must be as long as the
+   axis that it indexes. */
 const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
 bool name_is_plain(const char *name);                  /* letters, digits, _ and . */
-bool expr_integer_only(enum expr_op op, int argument); /* whether this argument of the operation must not be real */
+bool expr_integer_only(enum expr_op op, int argument); /* whether this argument must not be real */
 
 /* ---- the graph (graph.c, graph_text.c, graph_eval.c) ---- */
 
@@ -400,43 +388,40 @@ enum initial {
 };
 const char *initial_name(enum initial initial);
 
-/* An input that shares the memory of another input: each of its rows is the first elements of a row of the other. */
+/* An input that shares the memory of another input. Its rows are the first elements of the other's rows. */
 struct within {
-    const char *of; /* the name of the other input; NULL: the input has its own memory */
-    int row;        /* the last axis of the other input, which is constant and not shorter than that of the input */
+    const char *of; /* the other input; NULL: separate memory */
+    int row;        /* the other input's last axis, which is constant */
 };
 
 struct value {
     enum graph_op op;
     const char *name;     /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
     enum origin origin;   /* PARAM */
-    enum initial initial; /* learned PARAM: the value before training; programs do not use it */
-    bool integers;        /* PARAM: int32; only EXPR_ID, MIN_ID, MAX_ID, ANY_ID and DRAWN read it, by
-                             name */
+    enum initial initial; /* learned PARAM: the value before training, which programs do not use */
+    bool integers;        /* PARAM: int32, which only EXPR_ID, MIN_ID, MAX_ID, ANY_ID and DRAWN read, by name */
     bool bytes;           /* integers: stored as U8 */
-    bool sums;            /* INPUT: not an array of the caller, but sums that another program of the same call
-                             computes */
+    bool sums;            /* INPUT: sums of another program of the same call */
     struct within within; /* INPUT */
     int rank;
-    int axes[MAX_RANK]; /* in order of storage: the last axis is contiguous */
+    int axes[MAX_RANK]; /* in order of storage; the last axis is contiguous */
     int operands;
     struct ref operand[MAX_OPERANDS];
-    const struct expr *expr;  /* MAP: the element at each point; EXPR_OPERAND k reads operand[k] */
+    const struct expr *expr;  /* MAP: the element; EXPR_OPERAND k is operand[k] */
     enum fold fold;           /* REDUCE: SUM or MAX */
-    double init;              /* REDUCE: the start value, which is also the result for an empty region */
-    const struct expr *where; /* REDUCE, CONTRACT: the region. It may use INDEX and SIZE. NULL: all indices are taken */
-    /* REDUCE, CONTRACT: the number of another value, the maximum m of the exponents; or -1. Every term contains the
-       factor exp2(-m), which the stabilise pass adds. Emitted loops compute m as a running maximum, and multiply
-       partial sums by exp2(old - new) when m changes. If `power` is not 0, the factor is m^-power, and loops multiply
-       partial sums by (old / new)^power. */
+    double init;              /* REDUCE: the start value, and the result of an empty region */
+    const struct expr *where; /* REDUCE, CONTRACT: the region, with INDEX and SIZE; NULL: everything */
+    /* REDUCE, CONTRACT: the number of the maximum m of the exponents, or -1.
+       - Every term contains the factor exp2(-m), from the pass stabilise. If `power` is not 0, the factor is m^-power.
+       - Loops compute m as a running maximum. When m changes, they multiply partial sums by exp2(old - new), or by
+         (old / new)^power. */
     int online;
     int64_t power;
-    /* REDUCE, CONTRACT with an axis of chunks: the factor that multiplies the sum when it is carried to the next chunk.
-       It may use SIZE, INDEX of the value's axes, and operands after those that are summed (graph_summed). NULL: the
-       sum is not carried.
-       - S[c + 1] = keep * S[c] + the sum of the terms for the keys that are in the region of c + 1 but not of c.
-       - If the region of a chunk contains the later chunks, the recurrence runs backward, from S[c + 1] to S[c].
-       S is defined as the sum over the region. The separate pass sets `keep` only if the recurrence gives this sum. */
+    /* REDUCE, CONTRACT with an axis of chunks: the factor that multiplies the sum when it is carried to the next chunk,
+       or NULL. The pass separate sets it. Its operands follow those that are summed (graph_summed).
+       - S[c + 1] = keep * S[c] + the sum of the terms in the region of c + 1 but not of c.
+       - If the region has later chunks, the recurrence runs backward, from S[c + 1] to S[c].
+       - The recurrence must give the sum over the region, which defines S. */
     const struct expr *keep;
     const double *data; /* TABLE */
     /* SOLVE: u[t] = rate[t] * (values[t] - the sum over j < t of weights[t][j] * u[j]), along the sequence of the
@@ -458,7 +443,7 @@ enum { MAX_OUTPUTS = 512 };
 struct graph {
     struct module *module;
     int values, capacity;
-    struct value *value; /* an operand has a lower number than the value that reads it */
+    struct value *value; /* operands have lower numbers than the value */
     int outputs;
     struct {
         const char *name; /* the name of the output array, such as "out" */
@@ -468,14 +453,14 @@ struct graph {
 
 struct graph *graph_new(struct module *m);
 struct graph *graph_copy(const struct graph *g); /* the copy has the same module */
-/* Builders append a value and return its number. `axes` has `rank` numbers of axes. */
+/* Append a value and return its number. `axes` has `rank` axes. */
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
 int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned parameter */
 /* An integer parameter. */
 int graph_ids(struct graph *g, const char *name, int rank, const int *axes, bool bytes);
-/* Whether the value is an integer parameter with one integer for each key of a sequence, such as the key's document. */
+/* Whether the value is an integer parameter with an integer for each key, such as its document. */
 bool graph_numbers_keys(const struct graph *g, const struct value *v);
-/* A parameter whose values come from a seed or from the caller. Its axes have constant extents. */
+/* A parameter from a seed or from the caller, with constant extents. */
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
 int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data);
 int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand,
@@ -485,51 +470,50 @@ int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const i
                  const struct expr *where);
 int graph_solve(struct graph *g, int rank, const int *axes, struct ref weights, struct ref values, struct ref rate,
                 const struct expr *where);
-/* Finds the two axes of a SOLVE's weights: the sequence `along` of the result, and `rows`, which counts its equations.
-   Returns false if the weights do not have exactly one such pair of axes. */
+/* Finds the two axes of a SOLVE's weights: `along`, the sequence of the result, and `rows`, its equations. Returns
+   false if there is not exactly one such pair. */
 bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows);
 /* The number of the first SOLVE; -1: there is none. */
 int graph_find_solve(const struct graph *g);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_is_output(const struct graph *g, int v);
-/* Returns a reference to value v, with the INDEX of axes[k] as subscript k. If `axes` is NULL, v's own axes are
-   used. */
+/* Returns a reference to value v with the INDEX of axes[k] as subscript k. axes = NULL: v's axes. */
 struct ref graph_ref(const struct graph *g, int v, const int *axes);
-/* Returns a value with this operation and these axes, without operands. It is not added to a graph. */
+/* Returns a value without operands, which is in no graph. */
 struct value graph_value(enum graph_op op, int rank, const int *axes);
-/* Inserts v as value `at` and renumbers the later values. The operands of v must have numbers below `at`. */
+/* Inserts v as value `at` and renumbers later values. v's operands must be before `at`. */
 void graph_insert(struct graph *g, int at, struct value v);
-/* If a sum or maximum reads value v, inserts a map that copies v, and makes all users of v read the map instead. Some
-   passes rewrite only maps. Returns the number of values added, 0 or 1. */
+/* If a sum or maximum reads value v, inserts a map that copies v and is read instead, because some passes rewrite
+   only maps. Returns the number of new values. */
 int graph_map_summed(struct graph *g, int v);
 /* The value with that name; -1 if there is none. */
 int graph_find(const struct graph *g, const char *name);
-/* Removes the values that no output depends on, and renumbers the rest. Integer parameters stay. */
+/* Removes values that no output depends on, and renumbers. Integer parameters stay. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
 /* The number of operands that a REDUCE or CONTRACT sums: 1 or 2. Only `keep` uses the operands after them. The number
    of operands of a SOLVE that `keep` does not use. */
 int graph_summed(const struct value *v);
-/* The number of operands that refer to value v, plus one if v is an output. */
+/* The number of operands that refer to value v, plus 1 if v is an output. */
 int graph_uses(const struct graph *g, int v);
 bool graph_value_equal(const struct value *a, const struct value *b); /* both must belong to one module */
-/* Returns k such that v->operand[k] is `r`, and appends `r` if it is new. Returns -1 if v has MAX_OPERANDS operands. */
+/* Returns k such that v->operand[k] is `r`, and appends `r` if needed. Returns -1 if there is no room. */
 int graph_operand(struct value *v, const struct ref *r);
-/* Inlines the map `inner` into map v, whose operand `at` refers to it: replaces the operand by inner's expression.
-   Returns false, without changing v, if v would have more than MAX_OPERANDS operands. */
+/* Inlines the map `inner` into map v at operand `at`. Returns false, without changing v, if v would have too many
+   operands. */
 bool graph_inline(struct graph *g, struct value *v, int at, const struct value *inner);
 
-/* Whether a and b are tables with the same name, axes and numbers. Other values must not share a name. */
+/* Whether a and b are tables with equal names, axes and numbers. Only such values may share a name. */
 bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b);
-/* Returns NULL if the graph is valid, else an error message in the arena of its module. */
+/* Returns NULL if the graph is valid, otherwise an error message. */
 const char *graph_verify(const struct graph *g);
 void graph_print(const struct graph *g, struct text *out);
-/* Reads the text that graph_print writes; returns NULL after reporting errors to d. */
+/* Parses the text of graph_print. Returns NULL after errors. */
 struct graph *graph_parse(struct arena *arena, const char *text, struct diagnostics *d);
 
-/* An input of an interpreter: a contiguous float64 array. Its axes are those of the value with the same name. A
-   parameter over all query heads, [H, …], is passed unchanged for a value [G, M, …]: both have the same memory
-   layout. An input within another one needs no tensor. */
+/* An input of an interpreter: a contiguous float64 array with the axes of the value `name`.
+   - A parameter over query heads, [H, …], serves for a value [G, M, …], which has the same memory layout.
+   - An input within another one needs no tensor. */
 struct tensor {
     const char *name;
     double *data;
@@ -543,18 +527,17 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
 void within_print(const struct module *m, const struct within *w, struct text *out); /* " within k d", or nothing */
 struct within within_read(struct reader *r);
 const char *within_check(struct module *m, const struct within *w, int rank, const int *axes);
-/* Copies the elements of input `name` to `out`: `rows` rows of `row` elements. A row of the input that it is within has
-   `whole` elements. Returns false if there is no tensor for it. */
+/* Copies input `name` to `out`: `rows` rows of `row` elements. A row of the input that it is within has `whole`
+   elements. Returns false if there is no tensor. */
 bool tensor_read(const struct tensor *in, int count, const char *name, const struct within *w, int64_t rows,
                  int64_t row, int64_t whole, double *out);
-/* Evaluates the graph and writes its outputs to `out`: float64, contiguous, one after the other. Returns NULL, or an
-   error message, for example if an input is missing. */
+/* Evaluates the graph. Writes its outputs to `out`, contiguous, one after the other. Returns NULL or an error
+   message. */
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
-/* Evaluates like graph_eval, but adds a random relative error of up to 2^-24 to the result of every operation, as if it
-   were rounded to f32. This estimates the rounding errors of a kernel where large terms cancel. In sums over rows only
-   the terms get errors, because kernels compensate the partial sums of such sums. Overflow and underflow are those of a
-   double. */
+/* Like graph_eval, with a random relative error of up to 2^-24 in every operation, like rounding to f32. This shows
+   the rounding errors of a kernel if terms cancel. Partial sums over rows get no errors, because kernels compensate
+   them. */
 const char *graph_eval_noisy(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                              uint64_t *state, double *out);
 
@@ -568,52 +551,43 @@ struct array {
     enum dtype dtype;
     int rank;
     int axes[MAX_RANK];
-    int64_t extent[MAX_RANK]; /* TILE: the number of elements reserved along each axis, enough for every current range.
-                                 Along a run-time axis, element 0 has index LO. The last extent is padded to whole
-                                 vectors */
-    int64_t gap;              /* TILE: unused elements after each row of the last axis */
-    bool paired;  /* TILE of bf16, rank 2: elements 2 r and 2 r + 1 of the first axis are adjacent in memory, because
-                     instructions for bf16 pairs read them together. The first extent is even. Operand 0 of a product of
-                     pairs may also be an unpaired bf16 tile whose last axis is summed over; then a row of odd length is
-                     followed by a 0 */
-    bool matrix;  /* TILE of bf16, rank 2: an operand for matrix units. A paired tile is operand 1 of a product. An
-                     unpaired tile is operand 0, and its last axis is summed over. The tile is padded with zeros: to a
-                     multiple of 32 along the axis summed over, to a multiple of 16 along the other axis */
-    int terms;    /* TILE with `matrix`: a COPY into the tile splits each number into a sum of 2 or 3 bf16 terms; 0: it
-                     rounds each number to bf16. Memory has the first terms of all numbers, then all second terms, then
-                     all third terms. A product of two numbers with n and m terms multiplies term i by term j (from 0)
-                     only for i + j < max(n, m) */
-    int64_t held; /* TILE inside a FOR with `block`: the number of tiles stored at the same time, one for each range of
-                     the last axis in the block. 0: only the tile of the current range is stored */
-    bool sums;    /* INPUT, OUTPUT: sums in the workspace, of type dtype_of_sums, not an array of the caller. One
-                     program of a call computes the sums, and another reads them. Rows of queries are padded to whole
-                     vectors; rows of keys have their own strides */
+    int64_t extent[MAX_RANK]; /* TILE: the elements reserved along each axis, the last one padded to whole vectors.
+                                 Along a run-time axis, element 0 has index LO */
+    int64_t gap;              /* TILE: unused elements after each row */
+    bool paired;  /* TILE of bf16, rank 2: elements 2 r and 2 r + 1 of the first axis are adjacent, for instructions
+                     on pairs. Operand 0 of a product of pairs may also be unpaired, with the summed axis last; a 0
+                     follows a row of odd length */
+    bool matrix;  /* TILE of bf16, rank 2: an operand for matrix units. Operand 1 is paired. Operand 0 is not, and
+                     its last axis is summed over. Zeros pad the summed axis to a multiple of 32, the other axis to a
+                     multiple of 16 */
+    int terms;    /* TILE with `matrix`: a COPY splits each number into a sum of 2 or 3 bf16 terms; 0: rounds it to
+                     bf16. All first terms are stored first. A product of numbers with n and m terms takes terms i
+                     and j (from 0) only if i + j < max(n, m) */
+    int64_t held; /* TILE inside a FOR with `block`: the number of ranges of the last axis whose tiles are stored; 0:
+                     only the current one */
+    bool sums;    /* INPUT, OUTPUT: sums in the workspace, which one program of a call computes and another reads.
+                     Rows of queries are padded to whole vectors */
     struct within within; /* INPUT */
-    bool shared; /* TILE: all threads that work on a head use one copy; false: each thread has its own copy. A tile
-                    over chunks is always shared, and has a slot for each chunk */
-    bool kept;   /* TILE with `shared`: the tile is stored in the caller's state. At the start of a call it has the
-                    sums over the chunks of earlier calls */
-    bool folded; /* TILE with `kept`: the tile is stored in a second state, which this program merges into the caller's
-                    state */
-    int64_t offset; /* TILE: the byte offset, a multiple of 64, in the workspace or the state. -1: not allocated yet, or
-                       the tile is never in memory */
+    bool shared;    /* TILE: one copy for all threads of a head; false: a copy per thread. A tile over chunks is always
+                       shared, with a slot per chunk */
+    bool kept;      /* TILE with `shared`: stored in the caller's state. At first it has the sums of earlier calls */
+    bool folded;    /* TILE with `kept`: stored in a second state, which this program merges into the caller's state */
+    int64_t offset; /* TILE: the byte offset in the workspace or the state, a multiple of 64; -1: not allocated */
     const double *data; /* TABLE */
 };
 
 struct assign {
     struct ref to;
-    enum fold fold; /* SUM and MAX reduce over the axes of the statement that `to` lacks, and combine the result with
-                       the old element */
+    enum fold fold; /* SUM and MAX reduce over the axes that `to` lacks */
     const struct expr *expr;
-    /* SUM: 1 + the number of a tile for compensated (Kahan) summation. This tile has the shape of `to`'s array, and
-       stores its rounding errors. 0: the sum is not compensated. The interpreter ignores compensation, because the
-       errors are 0 in exact arithmetic. */
+    /* SUM: 1 + the number of the tile for compensated (Kahan) summation, or 0. The tile has the shape of `to`'s
+       array. The interpreter ignores it. */
     int compensation;
 };
 
-/* The indices from <= x < to of an axis. If `drawn` is not NULL, it is an EXPR_DRAWN, and the range has fewer indices:
-   - in a FOR: the indices drawn for at least one point of the current ranges of the other axes;
-   - in an IF or DOT: the indices drawn for all these points. */
+/* The indices from <= x < to of an axis. `drawn`, an EXPR_DRAWN or NULL, keeps fewer of them:
+   - in a FOR: indices drawn for at least one point of the current ranges
+   - in an IF or DOT: indices drawn for all these points */
 struct range {
     const struct expr *from, *to, *drawn;
 };
@@ -623,43 +597,40 @@ struct stmt {
     struct stmt *next;
     struct stmt *body; /* FOR, IF */
     /* FOR: runs its body for the ranges [x, min(x + step, to)) of `axis`, with x = from, from + step, …
-       - The bounds are integer expressions in SIZE, LO, HI.
-       - The body has no effect at points outside the region `where`.
-       - With `ranges`, the FOR visits only the indices in the union of the ranges, once each, in ascending order. A
-         tile may continue from a range into an adjacent or overlapping range.
-       IF with `where`: runs its body if `where`, an expression in SIZE, LO, HI, holds.
-       IF with `ranges`: runs its body if the current range of `axis` has an index outside the union of the ranges. */
+       - Bounds are integer expressions in SIZE, LO, HI.
+       - The body has no effect outside the region `where`.
+       - With `ranges`, it visits only the union of the ranges, once, in ascending order.
+       IF with `where`: runs its body if `where`, in SIZE, LO, HI, holds.
+       IF with `ranges`: runs its body if the current range of `axis` has an index outside the union. */
     int axis;
     int ranges;
     const struct range *range;
     const struct expr *from, *to, *where;
     /* FOR with period > 0: visits only the indices x with floormod(x - phase, period) < run.
-       - With `apart`, the indices of a tile have equal remainders modulo `period`, so neighbours are `period` apart.
-         The FOR visits one remainder after the other.
+       - With `apart`, indices of a tile are `period` apart. The FOR visits one remainder after the other.
        - Without `apart`, a tile has consecutive indices. */
     int64_t period, run;
     const struct expr *phase; /* in SIZE, LO, HI */
     bool apart;
-    const struct expr *when; /* FOR: skips a range if this expression, which may use LO and HI of `axis`, is false;
-                                NULL: skips none. DOT: see below */
+    const struct expr *when; /* FOR: skips a range if this expression in LO and HI is false; NULL: skips none. DOT:
+                                see below */
     int64_t step;
     bool parallel;
-    bool ordered; /* FOR with `parallel`: iterations add to shared sums in their sequential order, so that results do
-                     not depend on the number of threads */
-    bool window;  /* FOR over chunks: a range has as many chunks as there are slots. FORs in the body may run over the
-                     same axis again, from LO to HI */
-    /* MAP: runs the assignments, in order, at every point of the current ranges of `axes`; the last axis is the lanes.
-       An assignment sees the results of the assignments before it.
+    bool ordered; /* FOR with `parallel`: iterations add to shared sums in sequential order, so that threads do not
+                     change results */
+    bool window;  /* FOR over chunks: a range has a chunk for each slot. FORs in the body may run over the same axis
+                     again */
+    /* MAP: runs the assignments in order at every point of `axes`; the last axis is the lanes. An assignment sees
+       earlier results.
        DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or to = that sum (FOLD_SET).
        - `to` is [row axis, lane axis].
        - `row`, operand 0, does not have the lane axis.
        - `lane`, operand 1, has the lane axis last, and not the row axis.
-       - `factor`, operand 2, is [lane axis]. Without operand 2 the factor is 1.
-       - If `lane` is paired along `axis`, then `row` is paired too, or is stored in bf16 with `axis` last.
-       - `where` is the region of the sum. `lane` is 0 outside the region, so the sum over all indices is the same,
-         unless `row` has an infinity or NaN there.
-       - `when`, or `ranges` as for IF, tells whether the current ranges have points outside the region. Without `when`
-         and `ranges`, they may have such points.
+       - `factor`, operand 2, is [lane axis], or absent.
+       - If `lane` is paired along `axis`, then `row` is paired too, or is bf16 with `axis` last.
+       - `where` is the region of the sum. `lane` is 0 outside, so the region matters only if `row` is infinite or NaN
+         there.
+       - `when` or `ranges` tells whether the current ranges have points outside the region. Without both, they may.
        COPY: sets assign[0].to to operand 0 at every point of `axes`.
        SOLVE: u[t] = rate[t] * (rest[t] - the sum over j < t of weights[t][j] * u[j]) for the indices t, from the first
        to the last, of axes[0]; `axis` is j. The current ranges of the two axes are equal.
@@ -671,14 +642,12 @@ struct stmt {
     bool block; /* FOR: the body divides the range further, with FORs over the same axis from LO to HI */
     int rank;
     int axes[MAX_RANK];
-    bool coarse;  /* MAP: exp2 may be computed with low precision. The results, or the terms that they sum, are rounded
-                     to bf16 anyway */
-    double times; /* DOT of bf16 pairs with FOLD_SET: the sum is multiplied by this number; 0: the sum is not
-                     multiplied */
+    bool coarse;  /* MAP: exp2 may have low precision, because results are rounded to bf16 */
+    double times; /* DOT of bf16 pairs with FOLD_SET: multiplies the sum; 0: not */
     int operands;
     struct ref operand[MAX_OPERANDS];
     int assigns;
-    struct assign assign[MAX_ASSIGNS]; /* DOT, COPY: only `to`, `fold` and `compensation` of assign[0] are used */
+    struct assign assign[MAX_ASSIGNS]; /* DOT, COPY: only `to`, `fold` and `compensation` of assign[0] */
 };
 
 enum loops_op {
@@ -692,70 +661,67 @@ struct loops {
     int arrays, capacity;
     struct array *array;
     struct stmt *body;
-    /* Sizes in bytes, 0 until allocated: the private tiles of one thread, the shared tiles of one head, one slot, the
-       state of one head. */
+    /* Bytes, 0 until allocated: private tiles of a thread, shared tiles of a head, a slot, the state of a head. */
     int64_t workspace, shared, slot, kept;
 };
 
 struct loops *loops_new(struct module *m);
 struct loops *loops_copy(const struct loops *l);
 int loops_array(struct loops *l, struct array array);
-/* Returns a name for a new array: `wanted`, or `wanted` with a number such as "sum_2" if an array has that name. */
+/* Returns a new array name: `wanted`, or with a number, such as "sum_2". */
 const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
 /* Copies the list of statements from s up to, but without, `end`. */
 struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt *end);
-/* Which statements use array a:
-   - stmt_reads, stmt_writes: whether the statement itself, without its body, reads or assigns elements of a.
-   - stmt_touches: whether the statement or a statement in its body reads or assigns elements of a.
-   - stmts_touching: the number of MAP, DOT and COPY statements that read or assign elements of a, in the list and in
-     the bodies of its statements. */
+/* Uses of array a:
+   - stmt_reads, stmt_writes: by the statement without its body
+   - stmt_touches: by the statement or its body
+   - stmts_touching: the number of MAP, DOT and COPY statements, in the list and its bodies */
 bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
 int stmts_touching(const struct stmt *s, int a);
-/* The distance between neighbouring indices in a range of the FOR: the period if the FOR is `apart`, else 1. */
+/* The distance between neighbouring indices in a range of the FOR: the period with `apart`, otherwise 1. */
 int64_t stmt_stride(const struct stmt *s);
 /* Whether both are MAPs over the same axes in the same order. */
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
-int array_terms(const struct array *a); /* the number of bf16 terms stored per number; 1 if numbers are not split */
-/* The number of bf16 multiplications for the product of two numbers, one split into a terms and one into b terms
-   (array.terms). */
+int array_terms(const struct array *a); /* the number of bf16 terms per number; 1: not split */
+/* The number of bf16 multiplications for two numbers of a and b terms (array.terms). */
 int products_of_terms(int a, int b);
-/* The number of array elements in memory, including padding and all held tiles; INT64_MAX if it overflows. */
+/* The number of elements in memory, with padding and held tiles; INT64_MAX if it overflows. */
 int64_t array_elements(const struct array *a);
-/* Whether the array is an input or output with one number per row of queries, stored contiguously. */
+/* Whether the array is an input or output with one number per query, contiguous. */
 bool array_of_rows(const struct loops *l, const struct array *a);
-/* Whether the array is an input or output with a vector for each row, such as q or dk. Its rows may have strides. All
-   other inputs and outputs are contiguous: parameters, their gradients, and the partial sums of these gradients. */
+/* Whether the array is an input or output with a vector per row, such as q or dk, which may have strides. Others are
+   contiguous. */
 bool array_of_elements(const struct loops *l, const struct array *a);
-/* Whether the array is a tile over chunks, which has a slot for each chunk of the window. */
+/* Whether the array is a tile with a slot for each chunk. */
 bool array_has_slots(const struct loops *l, const struct array *a);
-/* Whether any array is `paired`; whether any array has `matrix`. */
+/* Whether any array is `paired`, or has `matrix`. */
 bool loops_paired(const struct loops *l);
 bool loops_on_matrix_units(const struct loops *l);
-/* The number of slots per thread, 1 to 4. A thread with n slots sums n chunks before it must wait for the carried state
-   of the previous thread. */
+/* The number n of slots per thread, 1 to 4. A thread sums n chunks before it waits for the state of the previous
+   thread. */
 int64_t loops_slots(const struct loops *l);
-/* The bytes of workspace per thread: private tiles, shared tiles and slots. */
+/* The bytes of workspace per thread. */
 int64_t loops_bytes(const struct loops *l);
-/* Print, read and check the ranges of a FOR, IF or DOT. ranges_check returns NULL or an error message. (ranges.c) */
+/* Print, read and check ranges. ranges_check returns NULL or an error message. (ranges.c) */
 void ranges_print(const struct loops *l, const struct stmt *s, struct text *out);
 void ranges_read(struct reader *r, struct stmt *s);
 const char *ranges_check(struct module *m, const struct stmt *s);
 const char *loops_verify(const struct loops *l);
 void loops_print(const struct loops *l, struct text *out);
-/* Prints the statement on one line. For FOR and IF prints only the line before the body. */
+/* Prints the statement on one line, without its body. */
 void stmt_print(const struct loops *l, const struct stmt *s, struct text *out);
 struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d);
 const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
-/* The work of the loops over keys inside loops over queries:
-   - tiles: the number of tiles of keys.
-   - points: the number of points of these tiles, over all run-time axes.
-   - tested: the number of points in the tiles where the body tests the region. */
+/* The work of loops over keys inside loops over queries:
+   - tiles: tiles of keys
+   - points: points of these tiles
+   - tested: points of tiles whose body tests the region */
 struct visits {
     int64_t tiles, points, tested;
 };

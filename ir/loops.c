@@ -27,8 +27,7 @@ int loops_array(struct loops *l, struct array array)
 const char *loops_unused_name(const struct loops *l, const char *wanted)
 {
     const size_t length = strlen(wanted);
-    bool *taken = arena_alloc(l->module->arena,
-                              (size_t)l->arrays + 3); /* taken[1]: the name `wanted`; taken[n]: the name wanted_n */
+    bool *taken = arena_alloc(l->module->arena, (size_t)l->arrays + 3); /* taken[n]: whether the name wanted_n exists */
     for (int a = 0; a < l->arrays; a++) {
         const char *name = l->array[a].name;
         if (strncmp(name, wanted, length) != 0) continue;
@@ -103,7 +102,7 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
-/* For an input or output, returns the number of its axes that are queries, keys or SIZE_ROWS; for other arrays -1. */
+/* Returns the number of an input's or output's axes that are queries, keys or SIZE_ROWS; otherwise -1. */
 static int sequences_of(const struct loops *l, const struct array *a)
 {
     int count = 0;

@@ -1,13 +1,13 @@
-/* The interpreter of the loops, in float64. It also detects wrong tiling. These are errors:
-   - an element outside its array is read;
-   - an element of a tile is read, but was not written since the tile's current range began. */
+/* The interpreter of the loops, in float64. It detects wrong tiling. These are errors:
+   - reading outside an array
+   - reading an element of a tile that was not written in the tile's current range */
 #include "ir.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 3 }; /* the number of chunks in a window; results must not depend on it */
+enum { WINDOW = 3 }; /* the number of slots; results must not depend on it */
 
 static const uint64_t unwritten_bits = UINT64_C(0x7ffcdeadbeef0001); /* a NaN that no computation produces */
 
@@ -15,18 +15,17 @@ struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
-    int64_t block_lo[MAX_AXES];  /* by axis: the first index of the range of the surrounding FOR with `block` */
-    int64_t stride[MAX_AXES];    /* by axis: the distance between neighbouring indices in the current range */
+    int64_t block_lo[MAX_AXES];  /* by axis: the first index of the surrounding FOR with `block` */
+    int64_t stride[MAX_AXES];    /* by axis: the distance between neighbouring indices */
     double **data;               /* by array: its elements */
     int64_t (*extent)[MAX_RANK]; /* by array: its extents in this interpreter */
     int64_t *elements;           /* by array: the number of elements in `data` */
-    double *sum;                 /* a DOT's sums for one row, by lane; there is room for `sums` lanes */
+    double *sum;                 /* a DOT's sums for one row, by lane */
     int64_t sums;
     const struct stmt *stmt; /* the statement being run */
     struct ids ids;
-    struct visits *visits; /* not NULL: only counts the tiles and points that loops visit. There is no data, and only
-                              FOR statements run */
-    bool queries;          /* the current statement is inside a FOR over queries */
+    struct visits *visits; /* not NULL: only counts tiles and points; only FORs run */
+    bool queries;          /* the current statement is in a FOR over queries */
     const char *error;
 };
 
@@ -52,8 +51,7 @@ static bool is_unwritten(double value)
     return memcmp(&value, &unwritten_bits, sizeof value) == 0;
 }
 
-/* Reports an error in the current statement at the current point. `what` describes the problem with the element that r
-   refers to, such as "is indexed outside its extents". */
+/* Reports an error of r's element. `what` is such as "is indexed outside its extents". */
 static void fail_here(struct machine *e, const struct ref *r, const char *what)
 {
     struct text at = {NULL, 0, 0}, line = {NULL, 0, 0};
@@ -84,8 +82,8 @@ static struct environment environment(struct machine *e, const double *operand)
 /* ---- elements ---- */
 
 /* The index of the first stored element along axis k of array a:
-   - LO, in a tile, if the axis has a run-time size or the tile stores only a part of a constant axis.
-   - 0, for axes of chunks and in other arrays. */
+   - LO, in a tile, along a run-time axis or a part of a constant axis
+   - 0 otherwise, and along chunks */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
     const struct axis *axis = &e->module->axis[a->axes[k]];
@@ -99,15 +97,14 @@ static int64_t count_of(const struct machine *e, int axis)
     return (e->hi[axis] - e->lo[axis] + e->stride[axis] - 1) / e->stride[axis];
 }
 
-/* The distance between the indices of neighbouring stored elements along axis k. A tile stores only the indices of its
-   range, which are a period apart in a FOR with `apart`. */
+/* The distance between the indices of neighbouring stored elements along axis k. In a FOR with `apart`, it is the
+   period. */
 static int64_t spread(const struct machine *e, const struct array *a, int k)
 {
     return a->kind == ARRAY_TILE ? e->stride[a->axes[k]] : 1;
 }
 
-/* Some tiles are stored several times, for several ranges (array.held). Returns the offset of the copy for the current
-   range. */
+/* Some tiles are stored for several ranges (array.held). Returns the offset for the current range. */
 static int64_t first_held(const struct machine *e, const struct ref *r)
 {
     const struct array *a = &e->loops->array[r->of];
@@ -117,7 +114,7 @@ static int64_t first_held(const struct machine *e, const struct ref *r)
     return number % a->held * (e->elements[r->of] / a->held);
 }
 
-/* The offset of the element that r refers to at the current indices, or -1 if a subscript is out of range. */
+/* Returns the offset of r's element at the current indices, or -1 if it is out of range. */
 static int64_t locate(struct machine *e, const struct ref *r)
 {
     const struct environment env = environment(e, NULL);
@@ -132,8 +129,8 @@ static int64_t locate(struct machine *e, const struct ref *r)
     return at + first_held(e, r);
 }
 
-/* A reference in a statement. If `straight`, every point is in range. Then the offset of an element is base + the sum
-   over the statement's axes of step[axis] * (the element's number in the current range of the axis). */
+/* A reference in a statement. If `straight`, every point is in range, and the offset is base + the sum over axes of
+   step[axis] * number in the range. */
 struct access {
     const struct ref *ref;
     double *data;
@@ -176,8 +173,7 @@ static int64_t access_at(struct machine *e, const struct access *x, int rank, co
     return at;
 }
 
-/* Returns a pointer to the element at the current point, or NULL after reporting an error. read: an unwritten element
-   is an error. */
+/* Returns a pointer to the element at the current point, or NULL after an error. read: it must have been written. */
 static double *element(struct machine *e, const struct access *x, int rank, const int *axes, bool read)
 {
     int64_t at = access_at(e, x, rank, axes);
@@ -195,7 +191,7 @@ static uint32_t nest_of(const struct stmt *s)
     return nest;
 }
 
-/* Sets every index to the beginning of its range. Returns false if the range of one of the given axes is empty. */
+/* Sets every index to the beginning of its range. Returns false if a range is empty. */
 static bool first_point(struct machine *e, int rank, const int *axes)
 {
     memcpy(e->index, e->lo, sizeof e->index);
@@ -204,8 +200,7 @@ static bool first_point(struct machine *e, int rank, const int *axes)
     return true;
 }
 
-/* Moves to the next point; returns false after the last. The last axis (the lanes) varies slowest, the second last axis
-   fastest. */
+/* Moves to the next point, or returns false. The last axis (the lanes) varies slowest. */
 static bool next_point(struct machine *e, int rank, const int *axes)
 {
     for (int k = rank - 2; k >= -1; k--) {
@@ -218,8 +213,7 @@ static bool next_point(struct machine *e, int rank, const int *axes)
 
 /* ---- map ---- */
 
-/* Bit k of the result is set if evaluating x at the current point reads operand k. A SELECT reads only the branch that
-   its condition chooses. */
+/* The operands that x reads at the current point, as bits. A SELECT reads only one branch. */
 static uint32_t reads(const struct expr *x, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return UINT32_C(1) << x->integer;
@@ -291,9 +285,8 @@ static void run_copy(struct machine *e, const struct stmt *s)
 
 /* ---- unions and conditions ---- */
 
-/* The union of the ranges of a statement, for is_member, which tests one index at a time. Draws are often made for
-   blocks of indices, so neighbouring indices ask for the same number. The last answer for each range is stored: if
-   `known`, `holds` tells whether `number` is drawn. */
+/* The union of a statement's ranges, for testing one index at a time. Neighbouring indices often ask for the same
+   drawn number, so the last answer is stored. */
 struct members {
     int64_t from[MAX_RANGES], to[MAX_RANGES];
     int64_t number[MAX_RANGES];
@@ -312,8 +305,8 @@ static struct members members_of(struct machine *e, const struct stmt *s)
 }
 
 /* Whether index x of the statement's axis is drawn:
-   - in a FOR, at one or more points of the current ranges of the other axes;
-   - in an IF or DOT, at all these points. */
+   - in a FOR, at one or more points of the current ranges
+   - in an IF or DOT, at all these points */
 static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
 {
     const struct environment env = environment(e, NULL);
@@ -347,7 +340,7 @@ static bool is_member(struct machine *e, const struct stmt *s, struct members *u
     return false;
 }
 
-/* Whether the current range of the statement's axis has an index outside the union of the statement's ranges. */
+/* Whether the current range has an index outside the union of the statement's ranges. */
 static bool outside(struct machine *e, const struct stmt *s)
 {
     struct members u = members_of(e, s);
@@ -356,9 +349,8 @@ static bool outside(struct machine *e, const struct stmt *s)
     return false;
 }
 
-/* Whether the condition of an IF or DOT holds. If the statement has an expression, this is the condition. Otherwise the
-   current range must have an index outside the union of the statement's ranges. A DOT without a condition returns
-   true. */
+/* Whether the condition of an IF or DOT holds: its expression, or that the current range has an index outside the
+   union of its ranges. A DOT without a condition returns true. */
 static bool holds(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
@@ -381,7 +373,7 @@ static bool grow_sums(struct machine *e, int64_t lanes)
     return true;
 }
 
-/* Reports an error if the sum at the current row and lane reads an unwritten element, or one out of range. */
+/* Reports an error if a sum reads an unwritten element, or one out of range. */
 static void check_terms(struct machine *e, const struct stmt *s, const struct access *row, const struct access *lane)
 {
     const int axes[3] = {s->axes[0], s->axes[1], s->axis};
@@ -491,10 +483,10 @@ static void run_solve(struct machine *e, const struct stmt *s)
 
 static void run_body(struct machine *e, const struct stmt *s);
 
-/* When FOR s goes to its next range, marks the elements of some tiles as unwritten. Reading them is then an error:
-   - all tiles over the axis of s. Exceptions: tiles over chunks if s is not a window; held tiles if s is not a block.
-   - private tiles, if s is parallel: the next range may run in another thread.
-   - shared tiles and tiles over chunks, if s is parallel over batches or heads: the head changes. */
+/* When FOR s goes to its next range, marks elements of some tiles as unwritten:
+   - tiles over the axis of s, but not tiles over chunks if s is no window, and not held tiles if s is no block
+   - private tiles, if s is parallel: the next range may have another thread
+   - shared tiles and tiles over chunks, if s is parallel over heads */
 static void forget(struct machine *e, const struct stmt *s)
 {
     enum size_source source = e->module->axis[s->axis].source;
@@ -513,7 +505,7 @@ static void forget(struct machine *e, const struct stmt *s)
     }
 }
 
-/* Whether at least one point of the current ranges is in the region. */
+/* Whether a point of the current ranges is in the region. */
 static bool any_point(struct machine *e, const struct expr *where)
 {
     const struct environment env = environment(e, NULL);
@@ -529,7 +521,7 @@ static bool any_point(struct machine *e, const struct expr *where)
     return false;
 }
 
-/* The product of the lengths of the current ranges of all axes that are neither constant nor chunks. */
+/* The product of the lengths of all current ranges that are neither constant nor chunks. */
 static int64_t points(const struct machine *e)
 {
     int64_t count = 1;
@@ -557,7 +549,7 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
         e->visits->tiles += keys;
         e->visits->points += count;
         for (const struct stmt *inner = s->body; inner && tests;
-             inner = inner->next) /* the region is tested, unless an IF whose condition fails skips the test */
+             inner = inner->next) /* the region is tested, unless an IF skips the test */
             if (inner->op == LOOPS_IF && !holds(e, inner)) tests = false;
         if (!tests) count = 0;
         e->visits->tested += count;
@@ -568,8 +560,7 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
     if (!s->where || any_point(e, s->where)) run_body(e, s->body);
 }
 
-/* Runs the body for each tile of the indices from, from + stride, … below `to`. The stride is the period if the FOR is
-   `apart`, else 1. */
+/* Runs the body for each tile of the indices from, from + stride, … below `to`. */
 static void run_tiles(struct machine *e, const struct stmt *s, int64_t from, int64_t to)
 {
     int64_t step = s->window ? WINDOW : s->step, stride = stmt_stride(s), end;
@@ -583,8 +574,7 @@ static void run_tiles(struct machine *e, const struct stmt *s, int64_t from, int
 static void run_period(struct machine *e, const struct stmt *s, int64_t from, int64_t to)
 {
     const struct environment env = environment(e, NULL);
-    int64_t phase = floor_mod(expr_eval_int(s->phase, &env) - from,
-                              s->period); /* the distance from `from` to the next index where a run begins */
+    int64_t phase = floor_mod(expr_eval_int(s->phase, &env) - from, s->period); /* the distance to the next run */
     if (s->apart) {
         for (int64_t n = 0; n < s->run; n++) run_tiles(e, s, from + (phase + n) % s->period, to);
         return;
@@ -603,7 +593,7 @@ static void run_for(struct machine *e, const struct stmt *s)
     e->queries |= e->module->axis[s->axis].source == SIZE_N_Q;
     e->stride[s->axis] = stmt_stride(s);
     for (int64_t x = from; x < limit && !e->error; x = to) {
-        if (s->ranges) { /* find the next interval of the union: x to `to` */
+        if (s->ranges) { /* find the next interval x to `to` of the union */
             while (x < limit && !is_member(e, s, &u, x)) x++;
             for (to = x; to < limit && is_member(e, s, &u, to);) to++;
         }

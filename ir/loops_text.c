@@ -1,4 +1,4 @@
-/* Prints loops as text, first the arrays and then the nested statements, and parses this text. */
+/* Prints and parses loops as text: the arrays, then nested statements. */
 #include "ir.h"
 
 #include <string.h>
@@ -38,8 +38,8 @@ static void print_ref(const struct loops *l, const struct ref *r, struct text *o
     ref_print(l->module, r, referred, l, out);
 }
 
-/* Returns the expression with equal operands merged into one. The parser merges them too. So the text does not change
-   when it is parsed and printed again. */
+/* Returns the expression with equal operands merged, as the parser does. So printed text does not change when it is
+   parsed and printed again. */
 static const struct expr *merged(const struct loops *l, const struct stmt *s, const struct expr *e)
 {
     const struct expr *with[MAX_OPERANDS];
@@ -441,7 +441,7 @@ static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
     }
 }
 
-/* Parses statements up to the token `end`. If `end` is "", parses up to the end of the text. */
+/* Parses statements up to the token `end`, or to the end of the text. */
 static struct stmt *read_body(struct reader *r, struct loops *l, const char *end)
 {
     struct stmt *first = NULL, **last = &first;

@@ -14,10 +14,9 @@ enum { OPS = sizeof op_name / sizeof *op_name, LONGEST = 160 };
 struct scope {
     const struct loops *loops;
     struct module *module;
-    int64_t step[MAX_AXES];                     /* the step of the FOR over the axis; 0: there is no FOR over the
-                                                   axis */
-    bool window[MAX_AXES];                      /* the FOR has `window` or `block`: inner FORs divide its range */
-    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* the FOR is parallel; the FOR is ordered */
+    int64_t step[MAX_AXES];                     /* the step of the FOR over the axis, or 0 */
+    bool window[MAX_AXES];                      /* inner FORs divide the range of this FOR */
+    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* the FOR is parallel, or ordered */
 };
 
 static const char *complaint(const struct scope *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -36,7 +35,7 @@ static uint32_t bit(int axis)
     return UINT32_C(1) << axis;
 }
 
-/* The maximum number of indices in a current range of the axis; -1 if the maximum depends on the problem. */
+/* The maximum number of indices in a current range, or -1 if it depends on the problem. */
 static int64_t width(const struct scope *c, int axis)
 {
     const struct axis *a = &c->module->axis[axis];
@@ -45,8 +44,7 @@ static int64_t width(const struct scope *c, int axis)
     return step && (extent < 0 || step < extent) ? step : extent;
 }
 
-/* A bit for each axis whose current range has only one index. A statement may use the INDEX of such an axis even if the
-   statement does not run over it. */
+/* The axes with only one index in their current range, as bits. A statement may use the INDEX of such an axis. */
 static uint32_t single_axes(const struct scope *c)
 {
     uint32_t axes = 0;
@@ -105,7 +103,7 @@ static const char *array_check(const struct scope *c, int number)
 
 /* ---- references ---- */
 
-/* Checks a reference. `free_axes` has a bit for each axis whose INDEX may occur. */
+/* Checks a reference. `free_axes`: axes whose INDEX may occur, as bits. */
 static const char *check_ref(const struct scope *c, const struct ref *r, uint32_t free_axes)
 {
     const struct array *a = &c->loops->array[r->of];
@@ -123,8 +121,7 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         if (!fixed && along != a->axes[k])
             return complaint(c, "%%%s stores the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
-        /* Element 0 of a tile has index 0 of a constant axis. If the tile stores only a part of the axis, element 0 has
-           index LO. */
+        /* Element 0 of a tile has index 0 of a constant axis, or LO if the tile stores only a part. */
         bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
         int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)
@@ -142,9 +139,8 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
     const char *wrong = check_ref(c, r, free_axes);
     if (wrong) return wrong;
     const struct array *a = &c->loops->array[r->of];
-    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* chunks have different rows, and so do units,
-                                                                            so threads at different chunks or units
-                                                                            assign different elements */
+    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* chunks and units have different rows, so
+                                                                            their threads assign different elements */
         if (c->parallel[x] && !axis_is_chunks(&c->module->axis[x]) && c->module->axis[x].source != SIZE_UNITS &&
             !ref_uses_axis(r, x) && !(c->ordered[x] && a->sums))
             return complaint(c, "threads with different indices of '%s' assign the same elements of %%%s",
@@ -154,8 +150,7 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
                : complaint(c, "it assigns to %%%s, which is neither a tile nor an output", a->name);
 }
 
-/* Checks that a SET does not assign an element at several points. If it did, the last point would overwrite the
-   others. */
+/* Checks that a SET does not assign an element at several points. */
 static const char *check_set_once(const struct scope *c, const struct stmt *s, const struct assign *a)
 {
     uint32_t used = ref_axes(&a->to) | single_axes(c);
@@ -219,8 +214,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
 }
 
-/* Checks that no point of a statement reads an element that another point assigns. The order of the points is
-   undefined, because a vector processes several points at once. */
+/* Checks that no point reads an element that another point assigns. Points have no order, because a vector processes
+   several at once. */
 static const char *check_order(const struct scope *c, const struct stmt *s)
 {
     for (int k = 0; k < s->operands; k++)
@@ -245,7 +240,7 @@ static const char *check_compensation(const struct scope *c, const struct assign
     return same ? NULL : complaint(c, "the compensation %%%s is not a tile of the sum's shape", compensation->name);
 }
 
-/* Checks that a MAP does not use a paired array: only COPY and DOT can access pairs. */
+/* Checks that a MAP does not use a paired array. */
 static const char *check_unpaired(const struct scope *c, const struct ref *r)
 {
     const struct array *a = &c->loops->array[r->of];
@@ -272,7 +267,7 @@ static const char *check_map(const struct scope *c, const struct stmt *s, uint32
     return NULL;
 }
 
-/* Checks the layout of a DOT's operands: both have the layout of bf16 pairs, or neither has. */
+/* Checks that both operands of a DOT are bf16 pairs, or neither is. */
 static const char *check_pairs(const struct scope *c, const struct stmt *s)
 {
     const struct ref *by_row = &s->operand[0], *by_lane = &s->operand[1];
@@ -293,7 +288,7 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
                : "its first operand must be paired along the summed axis";
 }
 
-/* Checks the region of a DOT, and the condition that tells whether the region must be tested. */
+/* Checks the region of a DOT, and the condition whether to test it. */
 static const char *check_region(const struct scope *c, const struct stmt *s, uint32_t index)
 {
     const struct allowed pairs = {.ranges = true, .index = index}, tile = {.ranges = true};
@@ -323,8 +318,7 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     if (ref_uses_axis(by_row, lane)) return "its first operand must not have the lane axis";
     if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over))
         return "its first operand must have the row axis and the summed axis";
-    /* A tile must have the lanes last. An input has the caller's layout, where any axis may be the lanes; the pack pass
-       copies it into a tile. */
+    /* A tile must have the lanes last. An input may have any axis as lanes; the pass pack copies it into a tile. */
     bool tile = c->loops->array[by_lane->of].kind == ARRAY_TILE, lanes = false;
     for (int k = tile ? by_lane->rank - 1 : 0; k >= 0 && k < by_lane->rank; k++) lanes |= ref_axis(by_lane, k) == lane;
     if (!lanes)
@@ -393,7 +387,7 @@ static bool has_ids(const void *program, const char *name)
     return false;
 }
 
-/* Returns the name of an id parameter that the statement reads and that does not exist, or NULL. */
+/* Returns the name of a missing integer parameter that the statement reads, or NULL. */
 static const char *unknown_ids(const struct scope *c, const struct stmt *s)
 {
     const struct expr *part[4] = {s->from, s->to, s->where, s->when};
@@ -407,8 +401,7 @@ static const char *unknown_ids(const struct scope *c, const struct stmt *s)
     return unknown;
 }
 
-/* Checks that the axes, arrays and expressions of the statement exist. This check runs first: the other checks, and the
-   message with the printed statement, need them. */
+/* Checks that axes, arrays and expressions exist. This runs first, because printing the statement needs them. */
 static const char *check_numbers(const struct scope *c, const struct stmt *s)
 {
     struct module *m = c->module;
@@ -501,8 +494,7 @@ const char *loops_verify(const struct loops *l)
     for (int a = 0; a < l->arrays; a++) {
         wrong = array_check(&c, a);
         if (wrong) return complaint(&c, "array '%s': %s", l->array[a].name ? l->array[a].name : "", wrong);
-        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept; /* output arrays, and tiles in the caller's
-                                                                            state */
+        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept; /* outputs, and tiles in the caller's state */
     }
     if (outputs == 0) return "there is no output array";
     if (l->workspace < 0 || l->shared < 0 || l->slot < 0 || l->kept < 0) return "the size of the workspace is negative";

@@ -1,4 +1,4 @@
-/* Makes text from users and other programs safe to show in a terminal or on a page. */
+/* Makes text from users and other programs safe to show. */
 #include "ir.h"
 
 size_t utf8_character(const char *s, size_t left)
@@ -12,13 +12,13 @@ size_t utf8_character(const char *s, size_t left)
     if (n == 0 || n > left) return 0;
     for (size_t k = 1; k < n; k++)
         if ((u[k] & 0xc0) != 0x80) return 0;
-    /* reject overlong encodings, surrogates, and code points above U+10FFFF */
+    /* reject overlong encodings, surrogates, and large code points */
     if (n == 3 && ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f))) return 0;
     if (n == 4 && ((u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))) return 0;
     return n;
 }
 
-/* Control characters are C0 (below 0x20, and 0x7f) and C1, which in UTF-8 is the byte 0xc2 and a byte below 0xa0. */
+/* Control characters are C0 (below 0x20, and 0x7f) and C1 (0xc2 and a byte below 0xa0). */
 bool utf8_control(const char *s, size_t length)
 {
     const unsigned char *u = (const unsigned char *)s;

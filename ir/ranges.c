@@ -1,5 +1,5 @@
-/* Prints, parses and checks the ranges of a statement. A FOR visits the union of its ranges. An IF or DOT tests whether
-   the union contains the current range of its axis. */
+/* Prints, parses and checks the ranges of a statement. A FOR visits their union. An IF or DOT tests whether the
+   union contains the current range. */
 #include "ir.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ const char *ranges_check(struct module *m, const struct stmt *s)
             const char *wrong = expr_check(m, bound[n], &bounds);
             if (wrong) return wrong;
             if (bound[n]->type != TYPE_INT) return "a bound is not an integer";
-            if (s->op != LOOPS_FOR) continue; /* bounds in an IF or DOT may use LO and HI of the statement's axis */
+            if (s->op != LOOPS_FOR) continue; /* in an IF or DOT, bounds may use LO and HI of its axis */
             if (expr_uses(bound[n], expr_leaf(m, EXPR_LO, s->axis)) ||
                 expr_uses(bound[n], expr_leaf(m, EXPR_HI, s->axis)))
                 return arena_printf(m->arena, "a bound uses the range of '%s' itself", m->axis[s->axis].name);

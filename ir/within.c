@@ -1,5 +1,4 @@
-/* Inputs whose rows are the first elements of the rows of another input. Programs read such an input like any other;
-   only the memory is shared. */
+/* Inputs whose rows are the first elements of another input's rows. Only the memory is shared. */
 #include "ir.h"
 
 #include <string.h>

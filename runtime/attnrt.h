@@ -1,5 +1,5 @@
-/* Types and functions for kernels emitted by attnc, and for programs that call kernels. C11 and C++. Kernels allocate
-   no memory, do no I/O and have no static state. The functions below that allocate, read or write are for callers.
+/* Types and functions for kernels of attnc and for their callers. C11 and C++. Kernels allocate no memory, do no I/O
+   and have no static state.
    - B, H, G, N: batch, heads of q, heads of k and v (kv_heads), rows (n_q or n_k)
    - D, E: the size of a query and of a key (head_dim), the size of a value (value_dim)
    - NAME: the name of a kernel, the prefix of its functions, such as NAME_forward */
@@ -8,8 +8,8 @@
 
 /* ---- types ---- */
 
-/* These types have a separate include guard, because the header of a standalone kernel contains them too. The guard's
-   number changes whenever a type changes. */
+/* These types have their own include guard, because the header of a standalone kernel contains them, too. The
+   guard's number changes when a type changes. */
 
 #ifndef ATTNRT_TYPES
 #define ATTNRT_TYPES 7
@@ -18,100 +18,93 @@
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
-    ATTN_EPROBLEM = -1,   /* a size of the problem is negative, a stride is negative or too small, or heads is not a
-                             multiple of kv_heads; or, in a kernel with 'delta', not equal to kv_heads */
+    ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, or heads is no multiple of kv_heads
+                             (with 'delta': not equal) */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
-    ATTN_EPARAM = -3,     /* a parameter array that the kernel needs is NULL */
+    ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
     ATTN_ESIZE = -5,      /* a product of sizes overflows */
     ATTN_EALIGN = -6,     /* the workspace or the storage of parameters is not aligned to 64 bytes, or an array of
                              'arrays' is not aligned to its elements */
     ATTN_EMEMORY = -7,    /* out of memory (never from a kernel) */
-    ATTN_EIO = -8,        /* a file could not be read or written; errno says why (never from a kernel) */
-    ATTN_EFORMAT = -9,    /* a file has the wrong format (never from a kernel) */
-    ATTN_EMACHINE = -10,  /* this machine has none of the instruction sets that the kernel was compiled for */
-    ATTN_EORDER = -11,    /* an id is smaller than the id of the key before; the linear form needs ascending ids */
+    ATTN_EIO = -8,        /* a file could not be read or written (see errno) */
+    ATTN_EFORMAT = -9,    /* a file has the wrong format */
+    ATTN_EMACHINE = -10,  /* this machine has none of the kernel's instruction sets */
+    ATTN_EORDER = -11,    /* an id is smaller than the previous key's id; the linear form needs ascending ids */
     ATTN_ESTATE = -12,    /* a state belongs to another kernel or other sizes, or is truncated or damaged */
-    ATTN_ECAPACITY = -13, /* a sequence would have more tokens than the problem's capacity, or than the spec allows */
+    ATTN_ECAPACITY = -13, /* a sequence would exceed the problem's capacity or the spec's maximum */
     ATTN_ELENGTH = -14,   /* one of these:
-                             - n_q, n_k or the capacity is larger than the spec allows
-                             - NAME_state_truncate: the sequence is shorter than `length`, or the state cannot be
-                               truncated to `length`
+                             - n_q, n_k or the capacity exceeds the spec's maximum
+                             - NAME_state_truncate: the sequence is shorter than `length`, or cannot be truncated to it
                              - NAME_state_init: `start` is not a valid position
-                             - NAME_state_fold: the second state cannot be appended to the first, for example because
-                               it begins at another position */
-    ATTN_EFOLD = -15      /* states of this kernel cannot be joined by NAME_state_fold, or results of this kind or type
-                             by attn_merge */
+                             - NAME_state_fold: the states do not fit, for example because the second begins at
+                               another position */
+    ATTN_EFOLD = -15      /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
 };
 
-/* Threads of the caller, for a kernel to use in place of OpenMP's threads. If two libraries in one process start
-   threads, their threads compete for processors. The members may be GOMP_parallel and GOMP_barrier, which every OpenMP
-   library on Linux has. */
+/* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
+   processors. The members may be GOMP_parallel and GOMP_barrier of any OpenMP library on Linux. */
 struct attn_team {
-    /* Calls work(context) in at most `threads` threads at the same time. Returns when all calls have returned. `flags`
-       is 0. */
+    /* Calls work(context) in up to `threads` threads, and returns when all calls have returned. `flags` is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
-    void (*barrier)(void); /* called inside `work`: waits until every thread of the team has called it */
+    void (*barrier)(void); /* inside `work`: waits for every thread of the team */
 };
 
 /* One call of a kernel. */
 struct attn_strides {
-    int64_t batch, head, row; /* distances in elements; all 0: the array is contiguous, [B,H,N,D]. The elements of a row
-                                 are always contiguous */
+    int64_t batch, head, row; /* in elements; all 0: contiguous, [B,H,N,D]. The elements of a row are always
+                                 contiguous */
 };
-struct attn_problem { /* zero the struct before use: new members are added at the end */
+struct attn_problem { /* zero the struct first, because later versions add members */
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
-    int threads; /* the number of threads. 0: OpenMP's default, or fewer if there is little work. A kernel uses at most
-                    as many threads as there are processors, unless workspace_bytes has room for more */
-    size_t workspace_bytes; /* the size of the workspace; 0: the kernel does not check it. Too small: ATTN_EWORKSPACE */
-    /* For kernels with gradients: memory of NAME_saved() bytes, aligned to 64, for values that forward computes and
-       backward needs. Backward must get the same arrays. NULL: forward saves nothing; backward computes the values. */
+    int threads; /* the number of threads. 0: OpenMP's default, or fewer for little work. It is limited to the number
+                    of processors, unless workspace_bytes has room for more */
+    size_t workspace_bytes; /* the size of the workspace, or 0: not checked */
+    /* For gradients: NAME_saved() bytes, aligned to 64, which forward writes and backward reads. Both must get the
+       same arrays. NULL: backward computes the values again. */
     void *saved;
-    size_t saved_bytes;                   /* the size of `saved`; 0: not checked. Too small: ATTN_EWORKSPACE */
-    struct attn_strides dout, dq, dk, dv; /* strides of the gradients; see `out, q, k, v` */
-    /* For kernels with a state (NAME_extend and related functions): */
-    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys and values; with
-                               ids, the length of a row of ids */
-    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q for each */
-    size_t state_bytes;     /* the size of the state; 0: not checked. Smaller than NAME_state(): ATTN_ESTATE */
-    int64_t start; /* NAME_state_init: the position of the first token. Not 0 for a state that NAME_state_fold will
-                      append to a state of `start` tokens. `start` must be a multiple of the number of tokens that the
-                      kernel sums at a time */
-    const struct attn_team *team; /* threads of the caller, as many as `threads` says; NULL: OpenMP's threads */
-    uint64_t seed; /* for kernels with dropout: the seed of the draw; 0: the seed in the spec. Backward must get the
-                      seed of forward. NAME_extend drops nothing */
-    /* For kernels with statistics (attn_kernel.statistics): an array [B,H,n_q] that forward and extend write, of float,
-       or of double for a kernel of f64. NULL: not wanted. Its strides: a row is one element. */
+    size_t saved_bytes;                   /* the size of `saved`, or 0: not checked */
+    struct attn_strides dout, dq, dk, dv; /* strides of gradients */
+    /* For a state (NAME_extend and related functions): */
+    int64_t capacity;       /* the maximum number of tokens of a sequence, if the state stores keys; also the length
+                               of a row of ids */
+    const int64_t *lengths; /* [batch]: the number of new tokens of each sequence, at most n_q; NULL: n_q */
+    size_t state_bytes;     /* the size of the state, or 0: not checked */
+    int64_t start; /* NAME_state_init: the position of the first token; not 0 if NAME_state_fold will append this
+                      state to another. It must be a multiple of the number of tokens that the kernel sums at a time */
+    const struct attn_team *team; /* threads of the caller, `threads` of them; NULL: OpenMP's */
+    uint64_t seed; /* the seed of dropout; 0: the seed in the spec. Backward needs the seed of forward. NAME_extend
+                      drops nothing */
+    /* For statistics: an array [B,H,n_q] that forward and extend write, or NULL. It has floats, or doubles for a
+       kernel of f64. A row of its strides is one element. */
     void *statistics;
     struct attn_strides statistics_at;
     int64_t rewind; /* a state: NAME_state_truncate can always go back by this number of tokens, for example by the tokens
                        of a draft. The state then also stores earlier sums, or more keys and values */
 };
 
-/* The kind of a kernel's statistics, which are numbers for the rows of `out`. A row that sees no key has 0, or -inf for
-   logarithms. */
+/* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
 enum attn_statistics {
     ATTN_NO_STATISTICS,
-    ATTN_LOGARITHMS,   /* the logarithm of the denominator of the row, for a softmax */
+    ATTN_LOGARITHMS,   /* softmax: the logarithm of the row's denominator */
     ATTN_DENOMINATORS, /* the denominator of the row */
-    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the logarithm or the denominator is that of 1 */
+    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the denominator is 1 */
 };
 
-/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. A kernel for
-   16-bit elements widens them when it reads them, computes in float, and rounds when it writes; its parameters are
-   float. I32 is only for parameters. */
+/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. Kernels for
+   them compute in float, and their parameters are float. I32 and U8 are only for parameters. */
 enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32, ATTN_U8 };
 /* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
-/* The number of blocks of an axis, size / block rounded up, as an element of attn_param.shape. */
+/* The number of blocks of an axis, size / block rounded up, in attn_param.shape. */
 #define ATTN_BLOCKS(axis, block) ((axis) - 8 * (int64_t)(block))
 /* The description of a parameter of a kernel. */
 struct attn_param {
-    const char *name; /* the name in the spec language, such as "q_norm.weight"; its file is q_norm.weight.npy */
+    const char *name; /* the name in the spec, such as "q_norm.weight"; its file is q_norm.weight.npy */
     enum attn_dtype dtype;
     int rank;
-    int64_t shape[4]; /* each element is an extent, an enum attn_axis or ATTN_BLOCKS of it */
+    int64_t shape[4]; /* extents: a number, an enum attn_axis, or ATTN_BLOCKS of one */
     size_t offset;    /* offset of the pointer in struct NAME_params */
     int random;       /* 1: params_init makes this parameter from a seed; 0: the caller provides it */
     size_t strides;   /* offset of its strides in struct NAME_strides; ATTN_CONTIGUOUS: it must be contiguous */
@@ -136,7 +129,7 @@ struct attn_kernel {
     int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
                    void *out, void *workspace);
     /* The functions for gradients, or NULL. `gradients` is a struct NAME_gradients, which has a pointer for each
-       learned parameter (attn_param_learned), in the order of the parameters. */
+       learned parameter, in their order. */
     size_t (*saved)(const struct attn_problem *problem);
     size_t (*backward_workspace)(const struct attn_problem *problem);
     int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
@@ -153,9 +146,9 @@ struct attn_kernel {
     int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
                       int64_t from_sequence);
     int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
-    int values_are_keys; /* 1: a value is the first value_dim elements of its key. The functions above then ignore v, dv
-                            and their strides; dk has the gradient with respect to both */
-    /* The statistics, and the function that merges two results (attn_merge), or NULL. */
+    int values_are_keys; /* 1: a value is the first value_dim elements of its key. v, dv and their strides are then
+                            ignored, and dk includes dv */
+    /* The kind of statistics, and the function that merges results (attn_merge) or NULL. */
     enum attn_statistics statistics;
     int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
                  const void *right_out);
@@ -171,40 +164,39 @@ struct attn_kernel {
 extern "C" {
 #endif
 #if defined __GNUC__ && !defined ATTNRT_HIDDEN
-#pragma GCC visibility push(default) /* the shared library exports only these functions, the static library none */
+#pragma GCC visibility push(default) /* the shared library exports only these functions */
 #endif
 
 /* ---- error texts, and descriptions of calls and kernels (error.c, problem.c, kernel.c) ---- */
 
-const char *attn_strerror(int error); /* returns a sentence for any value, never NULL */
-/* Checks a problem for a kernel with these sizes, and writes the problem with all strides filled in to `filled`, which
-   may be `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE.
-   - Strides of 0 in all three members, and strides of an axis with extent 0 or 1, become contiguous strides.
+const char *attn_strerror(int error); /* returns a sentence for any value */
+/* Checks a problem for a kernel with these sizes. Writes the problem with all strides to `filled`, which may be
+   `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE.
+   - If all three strides are 0, the array is contiguous. Strides of an axis with extent 0 or 1 do not matter.
    - A row stride must be at least the size of a row.
-   - A batch or head stride of 0 makes all batches or heads use the same memory. Only arrays that are read may have it.
-   - batch, n_q and n_k may be 0; a kernel then does nothing. */
+   - With a batch or head stride of 0, all batches or heads share memory. Only inputs may have it.
+   - batch, n_q and n_k may be 0. A kernel then does nothing. */
 int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
                        struct attn_problem *filled);
 
 /* The size of one element in bytes. */
 size_t attn_dtype_size(enum attn_dtype dtype);
-/* Writes the extents of parameter p for this problem to shape[0] … shape[p->rank - 1]. */
+/* Writes the extents of parameter p to shape[0] … shape[p->rank - 1]. */
 void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape);
-/* Whether parameter p is learned; only learned parameters have gradients. */
+/* Whether parameter p is learned, so that it has a gradient. */
 int attn_param_learned(const struct attn_param *p);
 
 /* ---- results for two sets of keys (merge.c) ---- */
 
-/* Merges the results of forward for the same queries and two sets of keys that have no key in common. `left_out` and
-   left->statistics become the result for all these keys, up to rounding. A row that sees no key on one side is that of
-   the other side.
-   - left, right: the problems of both calls, with their statistics. The sizes of out must be equal; sizes of keys are
-     not used. left->threads and left->team say how many threads merge. Without a team, and unless this function was
-     compiled with OpenMP, it is one.
-   - dtype, value_dim, kind: those of the kernel (struct attn_kernel). With ATTN_UNDIVIDED, rows are added, and the
-     statistics may be NULL.
-   - Only one of the calls may have a constant or a sink in its denominator (`normalize: {sum_plus: …}` or `sink`).
-   - Queries see the same keys in a call for a part of the keys only if the mask does not use positions.
+/* Merges the results of forward for the same queries and two sets of keys without a common key. `left_out` and
+   left->statistics become the result for all keys, up to rounding. A row that sees no key on one side is the row of the
+   other side.
+   - left, right: the problems of both calls, with statistics. The sizes of out must be equal.
+   - left->threads, left->team: the threads that merge. Without a team, it is one thread, unless this function was
+     compiled with OpenMP.
+   - dtype, value_dim, kind: as in struct attn_kernel. With ATTN_UNDIVIDED, rows are added, and statistics may be NULL.
+   - Only one call may have a constant or a sink in its denominator (`normalize: {sum_plus: …}` or `sink`).
+   - The mask must not use positions, because positions of keys are other ones in a call for a part.
    Returns 0, or one of
    - ATTN_EPROBLEM: a size or stride is negative or too small, or the sizes differ
    - ATTN_ESIZE: a product of sizes overflows
@@ -215,8 +207,7 @@ int attn_merge(const struct attn_problem *left, void *left_out, const struct att
 
 /* ---- 16-bit elements (half.c) ---- */
 
-/* The conversions from double round to nearest, ties to even. Values that are too large become infinity; NaN stays
-   NaN. */
+/* The conversions round to nearest, ties to even. Numbers that are too large become infinity. */
 uint16_t attn_bf16(double value);
 uint16_t attn_f16(double value);
 double attn_bf16_value(uint16_t bits);
@@ -230,30 +221,28 @@ double attn_seconds(void); /* the time of a monotonic clock in seconds */
 
 /* ---- features that the processor has and that the system lets this process use (processor.c) ---- */
 
-/* The highest x86-64 microarchitecture level, 1 to 4, whose instructions kernels may use; 1 on other processors. */
+/* The highest x86-64 level, 1 to 4, whose instructions kernels may use; 1 on other processors. */
 int attn_x86_64_level(void);
-int attn_avx512_bf16(void); /* whether AVX512-BF16, products of bf16 pairs, may be used */
-int attn_is_intel(void);    /* whether Intel made the processor: AVX512-BF16 is then slower than f32 products */
-/* Whether this process may use AMX, the matrix units for bf16. The first call in a process asks Linux for
-   permission. */
+int attn_avx512_bf16(void); /* whether products of bf16 pairs (AVX512-BF16) may be used */
+int attn_is_intel(void);    /* whether Intel made the processor; its bf16 pairs are slower than f32 */
+/* Whether this process may use AMX. The first call asks Linux for permission. */
 int attn_tiles(void);
 
 /* ---- parameters from a seed (random.c): the bits are the same with every machine, compiler and option ---- */
 
-/* A stream is an infinite sequence of random numbers, named by a 64-bit number. Each parameter has its own stream: the
-   FNV-1a hash of its name. So the values of a parameter do not depend on the other parameters. */
+/* A stream is an infinite sequence of random numbers with a 64-bit name. The stream of a parameter is the FNV-1a
+   hash of its name. So parameters do not depend on each other. */
 uint64_t attn_stream(const char *name);
-/* Writes n independent standard normal values: number first … first + n - 1 of the stream. A value depends only on
-   seed, stream and its number. An f32 value is the rounded f64 value. Values are made by Philox4x32-10 and the
-   Box-Muller transform; their absolute values are at most 9.42. */
+/* Writes n standard normal values: numbers first … first + n - 1 of the stream.
+   - A value depends only on seed, stream and its number. An f32 value is the rounded f64 value.
+   - Philox4x32-10 and the Box-Muller transform make the values. They are between -9.42 and 9.42. */
 void attn_normal_f64(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, double *out);
 void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, float *out);
 /* Writes orthogonal random features, out[rows, columns] (Choromanski et al. 2021, "Rethinking Attention with
    Performers", section 3.2 and appendix B).
-   - Each block of `columns` rows is orthogonal: the factor Q of the QR factorisation of a block of normal values, where
-     R has a positive diagonal.
-   - Row r is scaled to the norm of another row of normal values, with the numbers from ATTN_NORMS + r * columns on.
-   - Row r does not depend on `rows`, so more rows only extend the result.
+   - Each block of `columns` rows is the factor Q of the QR factorisation of normal values. R has a positive diagonal.
+   - Row r is scaled to the norm of other normal values, with the numbers from ATTN_NORMS + r * columns on.
+   - More rows only extend the result.
    - `columns` is 1 to 2^16. `work` has attn_orthogonal_work(rows, columns) bytes, aligned to 8. */
 #define ATTN_NORMS (UINT64_C(1) << 63)
 size_t attn_orthogonal_work(int64_t rows, int64_t columns);
@@ -267,30 +256,29 @@ void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 struct attn_range {
     int64_t from, to; /* from <= x < to */
 };
-/* Makes the union of the ranges, within from <= x < to: sorted ranges that neither overlap nor touch. Overwrites
-   `range` with the union, and returns its number of ranges. */
+/* Makes the union of the ranges, clipped to from <= x < to, in place: sorted ranges that do not touch. Returns their
+   number. */
 int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to);
-/* Whether a union made by attn_union contains every x with from <= x < to. */
+/* Whether a union of attn_union contains every x with from <= x < to. */
 int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to);
 
-/* A random draw: for each a from `first` to `last`, `count` different numbers from 0 … n - 1. n is `among`, or a + 1
-   with `upto`. If n <= count, all n numbers are drawn. The candidates are splitmix64(splitmix64(splitmix64(seed) ^ a) ^
-   t) modulo n for t = 0, 1, …, without repetitions. */
+/* A random draw of `count` different numbers for each a from `first` to `last`.
+   - The numbers are from 0 … n - 1. n is `among`, or a + 1 with `upto`. If n <= count, all are drawn.
+   - Candidates are splitmix64(splitmix64(splitmix64(seed) ^ a) ^ t) modulo n for t = 0, 1, …, without repetitions. */
 struct attn_draw {
     uint64_t seed;
     int64_t count, among, first, last;
     int upto;
-    int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then these numbers in
-                      ascending order */
+    int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then these in ascending
+                      order */
 };
 void attn_draw(struct attn_draw *draw); /* fills `list` */
-/* Fills `list` with numbers that the caller lists, without negative numbers and repetitions. `number` has `count`
-   numbers for each a from `first` on. */
+/* Fills `list` from the caller's numbers, without negative numbers and repetitions. `number` has `count` numbers for
+   each a, beginning with `first`. */
 void attn_draw_listed(struct attn_draw *draw, const int32_t *number);
 int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b); /* whether b was drawn for a */
-/* Writes the range b * block <= x < (b + 1) * block, clipped to from <= x < to, for each b that was drawn for at least
-   one a. With `every`: for each b that was drawn for all a. Returns the number of ranges, at most `count` for each
-   a. */
+/* Writes the range b * block <= x < (b + 1) * block for each b drawn for at least one a; with `every`, for all a.
+   The ranges are clipped to from <= x < to. Returns their number, at most `count` for each a. */
 int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every,
                           struct attn_range *range);
 
@@ -302,15 +290,15 @@ struct attn_array {
     int64_t shape[8];
     void *data; /* contiguous, C order; free with attn_array_free */
 };
-/* Reads a .npy file into new memory, in C order. The file may be little or big endian, in C or Fortran order.
-   - Floats (f2, f4, f8) are converted to `dtype`, which must not be I32, and rounded once.
-   - Integers are read only as I32; a value that does not fit gives ATTN_EFORMAT.
-   Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT. On an error it writes to `message`, which has message_bytes bytes,
-   what is wrong with the file, without the file's name. */
+/* Reads a .npy file into new memory, in C order.
+   - The file may have either byte order, and C or Fortran order.
+   - Floats (f2, f4, f8) are converted to `dtype`, not I32, and rounded once.
+   - Integers are read only as I32. A value that does not fit gives ATTN_EFORMAT.
+   Returns 0, ATTN_EIO, ATTN_EMEMORY or ATTN_EFORMAT. After an error, `message` says what is wrong with the file. */
 int attn_npy_read(const char *path, enum attn_dtype dtype, struct attn_array *array, char *message,
                   size_t message_bytes);
-/* Writes a .npy file. It writes a temporary file in the same folder and renames it, so an error leaves an existing file
-   unchanged. BF16 is written as f4. Returns 0, or ATTN_EIO or ATTN_EMEMORY with a message. */
+/* Writes a .npy file. An error leaves an existing file unchanged. BF16 is written as f4. Returns 0, or ATTN_EIO or
+   ATTN_EMEMORY with a message. */
 int attn_npy_write(const char *path, const struct attn_array *array, char *message, size_t message_bytes);
 void attn_array_free(struct attn_array *array);
 

@@ -1,14 +1,14 @@
-/* Emulates in plain C the instructions of kernels for matrix units: those on the eight tile registers of AMX, and some
-   of AVX-512. The bits of results are the same as on a processor with these instructions. Kernels compiled with
-   -DATTN_EMULATE_TILES include this header. They run, slowly, on every machine whose C compiler has GNU vectors. */
+/* Emulates the instructions of kernels for matrix units in plain C, with the same bits: the tile registers of AMX,
+   and some of AVX-512. Kernels compiled with -DATTN_EMULATE_TILES include this header. They run slowly, on every
+   machine with GNU vectors. */
 #ifndef ATTNRT_TILES_H
 #define ATTNRT_TILES_H
 
 #include <math.h>
 #include <stdint.h>
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): the names are those of the compiler's intrinsics, which kernels call */
-#pragma GCC diagnostic ignored "-Wpsabi" /* these vectors are not passed to code outside the kernel */
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names of the compiler's intrinsics */
+#pragma GCC diagnostic ignored "-Wpsabi" /* these vectors are not passed to other code */
 #define attn_tiles() 1
 #define attn_x86_64_level() 4
 #define attn_avx512_bf16() 1
@@ -24,7 +24,7 @@ typedef uint16_t __m512i __attribute__((vector_size(64), may_alias));
 typedef uint16_t __m512bh __attribute__((vector_size(64)));
 typedef uint16_t emulated_stored __attribute__((vector_size(64), aligned(2), may_alias));
 
-/* Replaces subnormal numbers by 0 with the same sign, as bf16 products do. */
+/* Subnormal numbers become 0 with the same sign, as in bf16 products. */
 EMULATED emulated_row emulated_normal(emulated_bits x)
 {
     return (emulated_row)(x & ((emulated_bits)((x & 0x7f800000) != 0) | 0x80000000));
@@ -38,7 +38,7 @@ EMULATED emulated_row emulated_second(emulated_bits pairs)
     return emulated_normal(pairs & 0xffff0000);
 }
 
-/* Converts to bf16, rounding to nearest even; NaN becomes a quiet NaN. */
+/* Converts to bf16, to nearest even. NaN stays NaN. */
 EMULATED emulated_bits emulated_rounded(emulated_row value)
 {
     const emulated_bits x = (emulated_bits)value, y = (emulated_bits)emulated_normal(x),
@@ -97,8 +97,7 @@ EMULATED __m512i emulated_added(__m512i from, uint32_t lanes, __m512i a, __m512i
     return from;
 }
 
-/* Emulates vdpbf16ps: adds the product of the second elements of the pairs first, then the product of the first
-   elements. */
+/* Emulates vdpbf16ps: adds the products of second elements, then those of first elements. */
 EMULATED __m512 emulated_dot(__m512 sum, __m512bh a, __m512bh b)
 {
     sum += emulated_second((emulated_bits)a) * emulated_second((emulated_bits)b);
@@ -160,8 +159,7 @@ EMULATED void emulated_store(int t, void *to, int64_t stride)
     for (int m = 0; m < 16; m++)
         *(emulated_stored *)(void *)((char *)to + m * stride) = (emulated_stored)emulated_tile[t].row[m];
 }
-/* c += a * b. As tdpbf16ps does, sums the products of the first and of the second elements of all pairs separately, and
-   adds both sums to c. The products are exact. */
+/* c += a * b. Like tdpbf16ps, sums the products of first and of second elements separately. The products are exact. */
 EMULATED void emulated_multiply(int c, int a, int b)
 {
     emulated_row first_of_b[16], second_of_b[16];

@@ -1,5 +1,5 @@
-/* Random draws that depend only on the seed and on the number a. Each thread draws the numbers for its own tile, so no
-   memory is shared, and all threads get the same numbers for the same a. */
+/* Random draws that depend only on the seed and on a. Each thread draws the numbers for its tile, so no memory is
+   shared. */
 #include "attnrt.h"
 
 /* Vigna's splitmix64: the output for the state x. */
@@ -11,7 +11,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Returns the index of the first of the n sorted numbers that is at least x, or n if all are smaller. */
+/* Returns the index of the first of n sorted numbers that is at least x, or n. */
 static int64_t place(const int64_t *sorted, int64_t n, int64_t x)
 {
     int64_t low = 0, high = n;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Rounds to nearest even, directly from double; a conversion through float would round twice. */
+/* Rounds a double to nearest even. Rounding to float first would round twice. */
 static uint16_t to_16_bits(double x, int exponent_bits)
 {
     int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
@@ -12,7 +12,7 @@ static uint16_t to_16_bits(double x, int exponent_bits)
     uint64_t sign = bits >> 63 << 15, infinity = ((UINT64_C(1) << exponent_bits) - 1) << fraction_bits;
     uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
     int exponent = (int)(bits >> 52 & 2047);
-    if (exponent == 2047) /* infinity or NaN; the highest fraction bit of a NaN is set, so that it stays a NaN */
+    if (exponent == 2047) /* infinity or NaN; a NaN keeps its highest fraction bit */
         return (uint16_t)(sign | infinity |
                           (fraction ? UINT64_C(1) << (fraction_bits - 1) | fraction >> (52 - fraction_bits) : 0));
     if (exponent == 0) return (uint16_t)sign;
@@ -25,8 +25,7 @@ static uint16_t to_16_bits(double x, int exponent_bits)
     uint64_t whole = fraction | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1),
              half = UINT64_C(1) << (shift - 1);
     if (rest > half || (rest == half && (kept & 1))) kept++;
-    /* For a normal result the leading bit of `kept` is 1. Adding this bit to field - 1 gives the exponent `field`. If
-       the rounding carries, the exponent is one larger. */
+    /* A normal result has the leading bit of `kept`, which adds 1 to field - 1. A carry of the rounding adds 1 more. */
     uint64_t result = kept + ((uint64_t)(field - 1) << fraction_bits);
     return (uint16_t)(sign | (result < infinity ? result : infinity));
 }

@@ -6,8 +6,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Asks the system for pages of 2 MiB. They avoid a page fault for every 4 KiB when a state stores the keys of a prompt,
-   and they cause fewer TLB misses when a kernel reads the keys. */
+/* Asks the system for pages of 2 MiB, which cause fewer page faults and TLB misses. */
 static void ask_for_huge_pages(uintptr_t first, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
@@ -19,8 +18,8 @@ static void ask_for_huge_pages(uintptr_t first, size_t bytes)
 #endif
 }
 
-/* Uses calloc, not aligned_alloc, because calloc returns large blocks as fresh zero pages, which use no memory before
-   they are touched. The word before the aligned block stores the pointer that calloc returned. */
+/* Uses calloc, not aligned_alloc, because calloc returns fresh zero pages. The word before the aligned block stores
+   calloc's pointer. */
 void *attn_alloc(size_t bytes)
 {
     const size_t extra = ALIGNMENT + sizeof(void *);

@@ -1,12 +1,11 @@
-/* Merges the results of a kernel for two sets of keys. The result for one set is `out` and the statistics: for each
-   row, its denominator or the logarithm of its denominator. A row of the merged result is a weighted mean of both rows.
- */
+/* Merges the results of a kernel for two sets of keys. A result is `out` and, for each row, the denominator or its
+   logarithm. A merged row is a weighted mean. */
 #include "attnrt.h"
 
 #include <math.h>
 #include <string.h>
 
-static const int64_t merged_rows = 64; /* the rows that a thread takes at a time */
+static const int64_t merged_rows = 64; /* rows that a thread takes at a time */
 
 /* The weights of the left and of the right row, and the merged statistic. */
 struct merged_row {
@@ -29,7 +28,7 @@ static float merge_float(uint32_t bits)
     return x;
 }
 
-/* These convert as attn_bf16, attn_f16 and attn_f16_value do, without branches, so that compilers vectorise them. */
+/* Like attn_bf16, attn_f16 and attn_f16_value, without branches, so that compilers vectorise them. */
 static uint16_t merge_to_bf16(float x)
 {
     const uint32_t bits = merge_bits(x), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -75,7 +74,7 @@ static void merge_f16(uint16_t *restrict left, const uint16_t *restrict right, i
 
 /* ---- weights ---- */
 
-/* Returns the weights of a row. A row that sees no key has the weight 0, and its elements are not read. */
+/* Returns the weights of a row. If a row sees no key, its weight is 0 and it is not read. */
 static struct merged_row merge_weights(enum attn_statistics kind, double left, double right)
 {
     if (kind == ATTN_UNDIVIDED) return (struct merged_row){1, 1, left > right ? left : right};
@@ -166,8 +165,7 @@ static void merge_tasks(void *merging)
     for (int64_t task; (task = __atomic_fetch_add(&x->next, 1, __ATOMIC_RELAXED)) < x->tasks;) merge_task(x, task);
 }
 
-/* Runs the tasks on the threads of the caller's team; without a team on OpenMP's threads, if this file was compiled
-   with OpenMP. By default, little work gets one thread. */
+/* Runs the tasks on the caller's team, or on OpenMP's threads. Little work gets one thread by default. */
 static void merge_in_threads(struct merging *x)
 {
     enum { FEW_ELEMENTS = 1 << 17 };

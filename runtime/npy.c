@@ -1,5 +1,4 @@
-/* Reads .npy files. The header is a Python dictionary literal; only the forms that numpy writes are accepted. The data
-   is converted to the type that the caller wants.
+/* Reads .npy files. The header is a Python dictionary literal; only numpy's forms are accepted.
    https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #include "attnrt.h"
 
@@ -27,7 +26,7 @@ struct header {
 
 struct reader {
     FILE *file;
-    int64_t bytes; /* size of the whole file in bytes; -1: not a regular file */
+    int64_t bytes; /* bytes of the file; -1: not a regular file */
     char *message;
     size_t message_bytes;
 };
@@ -81,8 +80,7 @@ static bool take_word(const char **at, const char *word)
     return true;
 }
 
-/* Reads a quoted string into `out`, truncated to size - 1 characters. Escapes are not decoded, because numpy writes
-   none in headers with a dtype that can be read here. */
+/* Reads a quoted string into `out`, truncated to size - 1 characters. numpy writes no escapes here. */
 static bool take_string(const char **at, char *out, size_t size)
 {
     skip_blanks(at);
@@ -172,8 +170,7 @@ static int parse_header(const char *text, struct header *h, struct reader *r)
     return missing ? fail(r, ATTN_EFORMAT, "%s: it lacks the key '%s'", bad, missing) : 0;
 }
 
-/* Parses the dtype, such as "<f4": sets kind, size and byte order. Returns an error if the dtype cannot be converted to
-   `wanted`. */
+/* Parses the dtype, such as "<f4". Returns an error if it cannot be converted to `wanted`. */
 static int check_dtype(struct header *h, enum attn_dtype wanted, struct reader *r)
 {
     const bool flags = wanted == ATTN_U8, integers = wanted == ATTN_I32 || flags;
@@ -209,7 +206,7 @@ static int check_shape(struct header *h, enum attn_dtype wanted, struct reader *
         product *= h->shape[k];
     }
     h->count *= product;
-    h->fortran &= wide > 1; /* if at most one dimension is larger than 1, both orders are the same */
+    h->fortran &= wide > 1; /* both orders are the same */
     return 0;
 }
 
@@ -293,7 +290,7 @@ static void store_float(char *to, enum attn_dtype dtype, double value)
     }
 }
 
-/* Converts an integer to int32. Returns false if it does not fit, and then writes it in decimal to `text`. */
+/* Converts an integer to int32. If it does not fit, writes it to `text` and returns false. */
 static bool store_integer(char *to, uint64_t bits, const struct header *h, char *text, size_t size)
 {
     int32_t value;
@@ -316,8 +313,8 @@ static bool store_integer(char *to, uint64_t bits, const struct header *h, char 
     return true;
 }
 
-/* Where the next element of the file is stored. For a file in Fortran order, `index` is the element's index, and `at`
-   its offset in C order. */
+/* Where the file's next element is stored. For Fortran order, `index` is the element's index and `at` its offset in
+   C order. */
 struct place {
     const struct header *h;
     int64_t index[MAX_RANK], stride[MAX_RANK], at;

@@ -1,4 +1,4 @@
-/* Writes .npy files, format version 1.0. An error leaves no incomplete file. */
+/* Writes .npy files, version 1.0. An error leaves no incomplete file. */
 #include "attnrt.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static int fail(char *message, size_t message_bytes, int error, const char *text
     return error;
 }
 
-/* The name of the type in the file. numpy has no bf16, so bf16 is written as float32. */
+/* The name of the type in the file. numpy has no bf16, so it is written as float32. */
 static const char *dtype_text(enum attn_dtype dtype)
 {
     switch (dtype) {
@@ -42,7 +42,7 @@ static size_t write_header(char *header, const struct attn_array *array)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%lld%s", k ? ", " : "", (long long)array->shape[k],
                       array->rank == 1 ? "," : "");
     n += snprintf(text + n, sizeof text - (size_t)n, "), }");
-    /* The header is padded with blanks and a newline, so that the data begins at a multiple of 64 bytes. */
+    /* The header is padded, so that the data begins at a multiple of 64 bytes. */
     size_t length = ((size_t)n + 1 + 10 + 63) / 64 * 64;
     memset(header, ' ', length);
     memcpy(header, "\x93NUMPY\x01\x00", 8);
@@ -71,7 +71,7 @@ static int write_data(FILE *file, const struct attn_array *array, size_t count)
     return 1;
 }
 
-/* Creates a new file in the folder of `path`, with the permissions that the user's umask gives. */
+/* Creates a new file in the folder of `path`, with the permissions of the user's umask. */
 static int open_beside(const char *path, char *temporary, size_t size)
 {
     int fd = -1;
@@ -103,7 +103,7 @@ int attn_npy_write(const char *path, const struct attn_array *array, char *messa
     FILE *file = fdopen(fd, "wb");
     size_t length = write_header(header, array);
     int ok = file && fwrite(header, 1, length, file) == length && write_data(file, array, count), saved = errno;
-    /* On a full disk the error may appear only when the buffer is flushed. */
+    /* A full disk may fail only when the buffer is flushed. */
     if ((file ? fclose(file) : close(fd)) != 0 && ok) {
         ok = 0;
         saved = errno;

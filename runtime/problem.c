@@ -3,14 +3,14 @@
 
 #include <stdbool.h>
 
-/* The limit for elements of 8 bytes, the largest; it holds for every dtype. */
+/* The limit for elements of 8 bytes, so for every dtype. */
 static const int64_t most_elements = INT64_MAX / 8;
 
 static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t factor[4] = {a, b, c, d};
     int64_t product = 1;
-    /* Extents of 0 are skipped, because contiguous strides are products of the other extents and must not overflow. */
+    /* Skip extents of 0: strides are products of the others and must not overflow. */
     for (int k = 0; k < 4; k++) {
         if (factor[k] == 0) continue;
         if (product > most_elements / factor[k]) return false;
@@ -19,8 +19,7 @@ static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
     return true;
 }
 
-/* Whether the offset of the last element does not overflow: (batch - 1) * s.batch + (heads - 1) * s.head +
-   (rows - 1) * s.row + dim - 1. */
+/* Whether the offset of the last element does not overflow. */
 static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim)
 {
     const int64_t count[3] = {batch, heads, rows}, stride[3] = {s->batch, s->head, s->row};
@@ -44,12 +43,11 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
         return 0;
     }
     if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
-    /* With a batch or head stride of 0, heads share memory. Arrays that are written must not share memory. */
+    /* With a batch or head stride of 0, heads share memory. Outputs must not. */
     const bool any = batch > 0 && heads > 0 && rows > 0;
     if (written && any && ((batch > 1 && s->batch == 0) || (heads > 1 && s->head == 0))) return ATTN_EPROBLEM;
     if (!extent_fits(s, batch, heads, rows, dim)) return ATTN_ESIZE;
-    /* The stride of an axis with at most one element reaches no element. Kernels may still compute the address of a
-       second element, so the caller's stride is replaced. */
+    /* The stride of an axis with one element is not used. Kernels may compute an address with it, so replace it. */
     if (rows < 2) s->row = dim;
     if (heads < 2) s->head = rows * dim;
     if (batch < 2) s->batch = heads * rows * dim;

@@ -1,6 +1,5 @@
-/* Finds the features that the processor has and that the system lets a process use. Kernels call these functions to
-   choose a version of their code. The functions use cpuid, not __builtin_cpu_supports, which always returns 0 with some
-   C compilers, such as zig cc. */
+/* Finds the features of the processor that the system lets a process use. Uses cpuid, because __builtin_cpu_supports
+   always returns 0 with some compilers, such as zig cc. */
 #include "attnrt.h"
 
 #include <stdbool.h>
@@ -29,7 +28,7 @@ static inline bool has_bits(unsigned word, unsigned bits)
     return (word & bits) == bits;
 }
 
-/* The registers that the system saves on a context switch, as bits of XCR0. A process may use only these registers. */
+/* The registers that the system saves, as bits of XCR0. A process may use only these. */
 static inline unsigned kept_registers(void)
 {
     unsigned low = 0;
@@ -57,8 +56,7 @@ static inline int find_x86_64_level(void)
 
 int attn_x86_64_level(void)
 {
-    static int known; /* the level, or 0 before the first call. Stored, because cpuid takes microseconds in a virtual
-                         machine */
+    static int known; /* the level, or 0 before the first call; cpuid takes microseconds in a virtual machine */
     int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!level) {
         level = find_x86_64_level();
@@ -99,7 +97,7 @@ int attn_tiles(void)
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
     if (answer >= 0) return answer;
     answer = has_bits(cpuid_of(7, 0).d, TILES | BF16);
-    if (answer) { /* Linux lets a process use tile registers, in all its threads, only after this request */
+    if (answer) { /* Linux lets a process use tile registers only after this request */
         long result = ARCH_PRCTL;
         __asm__ volatile("syscall"
                          : "+a"(result)

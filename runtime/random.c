@@ -1,6 +1,5 @@
-/* Generates random parameters from a seed: standard normal values and orthogonal random features, from Philox4x32-10
-   (Salmon et al., SC 2011). All arithmetic is in fixed point with integers, except the last conversion to a float. So
-   the bits are the same with every compiler, option, library and machine. */
+/* Random parameters from a seed: normal values and orthogonal features, from Philox4x32-10 (Salmon et al., SC 2011).
+   All arithmetic is in integers until the last conversion. So the bits are the same everywhere. */
 #include "attnrt.h"
 
 #include <stdbool.h>
@@ -18,7 +17,7 @@ static inline struct wide multiply(uint64_t a, uint64_t b)
     return (struct wide){a1 * b1 + (middle >> 32) + (rest >> 32), rest << 32 | (uint32_t)low};
 }
 
-/* a * b / 2^shift, for shift from 1 to 63; the result must fit in 64 bits. */
+/* a * b / 2^shift, for shift from 1 to 63. The result must fit in 64 bits. */
 static inline uint64_t scaled(uint64_t a, uint64_t b, int shift)
 {
     const struct wide product = multiply(a, b);
@@ -76,8 +75,7 @@ uint64_t attn_stream(const char *name)
 
 /* ---- standard normal values, by the Box-Muller transform ---- */
 
-/* -log2(u / 2^64) in units of 2^-57, for u > 0. Squaring a number doubles its logarithm, so each squaring gives one
-   more binary digit. */
+/* -log2(u / 2^64) in units of 2^-57, for u > 0. Squaring doubles a logarithm, so each squaring gives a binary digit. */
 static uint64_t minus_log2(uint64_t u)
 {
     uint64_t whole = 1, fraction = 0;
@@ -91,8 +89,8 @@ static uint64_t minus_log2(uint64_t u)
     return (whole << 57) - fraction;
 }
 
-/* Sine and cosine of an angle from 0 to pi/4, by their Taylor series. All numbers are in units of 2^-62. The first
-   omitted term is below 2^-66. */
+/* Sine and cosine of an angle from 0 to pi/4, by Taylor series, in units of 2^-62. The first omitted term is below
+   2^-66. */
 static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
 {
     const uint64_t one = UINT64_C(1) << 62, square = scaled(angle, angle, 62);
@@ -105,8 +103,8 @@ static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
     *cosine = c;
 }
 
-/* Computes values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56, with the Box-Muller transform. Their
-   magnitude is below 2^60, because the radius is at most sqrt(2 * log(2^64)) = 9.42. */
+/* Computes values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56 (Box-Muller). They are below 2^60,
+   because the radius is at most sqrt(2 * log(2^64)) = 9.42. */
 static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t value[2])
 {
     const uint64_t twice_log_2 = UINT64_C(0xB17217F7D1CF79AC),
@@ -115,9 +113,9 @@ static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t v
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     uint32_t bits[4];
     attn_philox(counter, key, bits);
-    /* the radius sqrt(-2 log u) in units of 2^-60; `| 1` keeps u above 0 */
+    /* sqrt(-2 log u) in units of 2^-60; `| 1` keeps u above 0 */
     const uint64_t radius = root(multiply(minus_log2(((uint64_t)bits[1] << 32 | bits[0]) | 1), twice_log_2));
-    /* the angle: its octant, and the distance `rest` from the beginning of the octant; odd octants are mirrored */
+    /* the angle: its octant, and the distance `rest` from the octant's start; odd octants are mirrored */
     const uint64_t turn = (uint64_t)bits[3] << 32 | bits[2], octant = turn >> 61, most = UINT64_C(1) << 61,
                    rest = turn & (most - 1);
     uint64_t sine, cosine;
@@ -127,7 +125,7 @@ static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t v
     value[1] = with_sign(multiply(radius, swap ? cosine : sine).high >> 2, octant & 4);
 }
 
-/* A loop over consecutive values of a stream. It stores the last pair, so that each pair is computed only once. */
+/* Consecutive values of a stream. Stores the last pair, so that it is computed once. */
 struct normals {
     uint64_t seed, stream, next;
     int64_t value[2];
@@ -171,13 +169,13 @@ static uint64_t norm(const int64_t *v, int64_t n)
     return root(sum);
 }
 
-/* Reads the next n values of a stream, in units of 2^-52: with this unit a sum of 2^16 squares fits in 128 bits. */
+/* Reads the next n values in units of 2^-52, with which a sum of 2^16 squares fits in 128 bits. */
 static void normal_row(struct normals *from, int64_t n, int64_t *row)
 {
     for (int64_t k = 0; k < n; k++) row[k] = next_normal(from) / 16;
 }
 
-/* Scales v to length 1, in units of 2^-60. Returns false if the length is 0. */
+/* Scales v to length 1, in units of 2^-60. Returns false if v is 0. */
 static bool make_unit(int64_t *v, int64_t n)
 {
     uint64_t length = norm(v, n), inverse = 0, rest = 0;
@@ -194,7 +192,7 @@ static bool make_unit(int64_t *v, int64_t n)
     return true;
 }
 
-/* Subtracts from v its projection on the vector `unit` of length 1. */
+/* Subtracts from v its projection on `unit`, of length 1. */
 static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
 {
     int64_t along = 0;
@@ -205,8 +203,8 @@ static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
         v[k] -= with_sign(scaled(size, magnitude(unit[k]), 60), (along < 0) != (unit[k] < 0));
 }
 
-/* Makes row `row` orthogonal to the rows before it, and scales it to length 1. Gram-Schmidt runs twice, because
-   rounding leaves an error after the first pass. Returns false if the row depends linearly on the rows before it. */
+/* Makes row `row` orthogonal to earlier rows, with length 1. Gram-Schmidt runs twice because of rounding. Returns
+   false if the row depends on earlier rows. */
 static bool orthonormal_row(int64_t *block, int64_t row, int64_t columns)
 {
     int64_t *v = block + row * columns;
@@ -223,8 +221,8 @@ size_t attn_orthogonal_work(int64_t rows, int64_t columns)
     return (size_t)((rows < columns ? rows : columns) + 1) * (size_t)columns * sizeof(int64_t);
 }
 
-/* Computes row `row` of the features, in units of 2^-52, and stores it after the rows of the block. The rows before it
-   in its block must have been computed. */
+/* Computes row `row` of the features, in units of 2^-52, and stores it after the block. Earlier rows of the block
+   must exist. */
 static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, int64_t row, int64_t columns,
                                   int64_t *block)
 {
@@ -233,7 +231,7 @@ static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, 
     const uint64_t first = (uint64_t)row * (uint64_t)columns;
     struct normals from = normals_from(seed, stream, first);
     normal_row(&from, columns, q);
-    /* a row that depends linearly on the rows before it is replaced by the first unit vector that does not */
+    /* replace a dependent row by the first unit vector that is independent */
     for (int64_t axis = 0; !orthonormal_row(block, in_block, columns); axis++)
         for (int64_t k = 0; k < columns; k++) q[k] = k == axis;
     from = normals_from(seed, stream, ATTN_NORMS + first);

@@ -12,7 +12,7 @@ int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_
     }
     int64_t gap = 1;
     while (gap < kept / 3) gap = 3 * gap + 1;
-    for (; gap > 0; gap /= 3) /* Shell sort: fast for few ranges, and without additional memory for many */
+    for (; gap > 0; gap /= 3) /* Shell sort: fast for few ranges, without memory for many */
         for (int64_t k = gap; k < kept; k++) {
             const struct attn_range r = range[k];
             int64_t at = k;
@@ -30,7 +30,7 @@ int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_
 
 int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to)
 {
-    int64_t low = 0, high = count; /* binary search for the first range that ends after `from` */
+    int64_t low = 0, high = count; /* find the first range that ends after `from` */
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (range[middle].to > from)

@@ -1,4 +1,4 @@
-"""Types, for type checkers, of the arrays that kernels take: of NumPy, PyTorch, JAX and libraries with __dlpack__."""
+"""Types of the arrays that kernels take: NumPy, PyTorch, JAX and libraries with __dlpack__."""
 from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar, Union

@@ -1,5 +1,5 @@
-# Calls a compiled kernel from Python on NumPy arrays, tensors and other objects with __dlpack__, without copies.
-# This file is the module attnc._call of the package. A module NAME.py that attnc writes begins with a copy of it.
+# Calls a kernel on NumPy arrays, tensors and other objects with __dlpack__, without copies. This file is the module
+# attnc._call. A module NAME.py that attnc writes begins with a copy.
 from __future__ import annotations
 
 import collections
@@ -45,7 +45,7 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
 # ---- attnrt.h
 
 
-_HEADER = """"""  # in a module NAME.py, attnc inserts the types of attnrt.h here; the package reads the file attnrt.h
+_HEADER = """"""  # in NAME.py, attnc inserts the types here; the package reads attnrt.h
 
 
 def _declarations() -> dict[str, str]:
@@ -62,8 +62,8 @@ _NUMBERS = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c
 
 
 def _type(text: str, **structs: Any) -> Any:
-    """The ctypes type of a declaration such as "int64_t", "const char *name" or "struct attn_strides". A pointer is an
-    address, c_void_p, unless it points to char."""
+    """The ctypes type of a declaration such as "int64_t" or "struct attn_strides". A pointer is an address, unless
+    it points to char."""
     word = re.sub(r"\bconst\b", "", text).split()
     if "*" in text:
         return ctypes.c_char_p if word[0] == "char" else ctypes.c_void_p
@@ -71,8 +71,7 @@ def _type(text: str, **structs: Any) -> Any:
 
 
 def _fields(struct: str, functions: bool = False, **structs: Any) -> list[tuple[str, Any]]:
-    """The members of a struct of attnrt.h, as ctypes.Structure takes them. A function pointer is callable with
-    `functions`, else an address."""
+    """The members of a struct of attnrt.h for ctypes.Structure. With `functions`, function pointers can be called."""
     fields: list[tuple[str, Any]] = []
     kind: Any
     for member in filter(None, map(str.strip, _MEMBERS[struct].split(";"))):
@@ -135,8 +134,8 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 
 
 def _is(value: Any, module: str, kind: str) -> bool:
-    """Whether the value is an instance of class `kind` of a module that may not be installed or imported."""
-    made = getattr(sys.modules.get(module), kind, None)  # None while another thread is importing the module
+    """Whether the value is an instance of `kind` in a module that may be missing."""
+    made = getattr(sys.modules.get(module), kind, None)  # None while another thread imports the module
     return made is not None and isinstance(value, made)
 
 
@@ -157,14 +156,13 @@ class _Number:
 
 
 def _has_tangent(tensor: Any) -> bool:
-    """Whether PyTorch's forward-mode differentiation has a tangent for the tensor."""
+    """Whether PyTorch's forward-mode differentiation is used for the tensor."""
     forward = sys.modules["torch"].autograd.forward_ad
     return forward._current_level >= 0 and tensor.is_floating_point() and forward.unpack_dual(tensor).tangent is not None
 
 
 class _Array:
-    """The address, dtype, shape and strides (in elements) of an array. `keep` is a reference that keeps its memory
-    allocated."""
+    """The address, dtype, shape and strides (in elements) of an array. `keep` keeps its memory allocated."""
 
     dtype: str
     address: int
@@ -223,7 +221,7 @@ class _Array:
         return [stride // size for stride in strides]
 
     def _from_torch(self, name: str, value: Any, kernel: str) -> list[int]:
-        """Reads the members of a tensor directly, which is faster than DLPack."""
+        """Reads a tensor directly, which is faster than DLPack."""
         if value.device.type != "cpu":
             raise ValueError(f"{name} is on another device ({value.device}); {kernel} runs on the CPU")
         if value.requires_grad:
@@ -245,7 +243,7 @@ class _Array:
                              f"{kernel} runs on the CPU")
         try:
             try:
-                self.keep = value.__dlpack__(max_version=(1, 0))  # the capsule frees the tensor when it is deleted
+                self.keep = value.__dlpack__(max_version=(1, 0))  # deleting the capsule frees the tensor
             except TypeError:  # DLPack before 1.0
                 self.keep = value.__dlpack__()
         except (BufferError, RuntimeError) as error:
@@ -270,7 +268,7 @@ class _Array:
 
 
 def size_of(word: str, sizes: dict[str, int], otherwise: int | None = None) -> int | None:
-    """The size that a word in a shape names: "n_q", or "n_q/64", the number of blocks of 64 queries, rounded up."""
+    """The size that a word in a shape names. "n_q/64" is the number of blocks of 64 queries, rounded up."""
     name, _, block = word.partition("/")
     size = sizes.get(name)
     return otherwise if size is None else -(-size // int(block)) if block else size
@@ -278,8 +276,8 @@ def size_of(word: str, sizes: dict[str, int], otherwise: int | None = None) -> i
 
 def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
             sizes: dict[str, int]) -> None:
-    """Checks the dtype and shape of an array. A word in `shape` names a size, such as "n_q": its first use sets
-    sizes["n_q"], and later uses must be equal."""
+    """Checks the dtype and shape of an array. A word in `shape` names a size. Its first use sets the size, such as
+    sizes["n_q"]."""
     if array.dtype not in _OTHER_NAMES[dtype]:
         raise TypeError(f"{name} is {array.dtype}; {kernel} takes {' or '.join(_OTHER_NAMES[dtype])}")
     fits = len(array.shape) == len(shape)
@@ -294,8 +292,8 @@ def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[i
 
 
 def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
-    """The strides of an array [batch, heads, rows, columns] for the kernel. Raises ValueError if the kernel cannot use
-    the array in place."""
+    """The strides of an array [batch, heads, rows, columns]. Raises ValueError if the kernel cannot use the array in
+    place."""
     columns, rows = array.shape[3], array.shape[2]
     if 0 in array.shape:
         return _Strides(0, 0, columns)
@@ -336,7 +334,7 @@ def _strides_of_array(name: str, array: _Array) -> list[int]:
 
 
 def _compact(value: Any) -> Any:
-    """A contiguous copy of an array. Raises ImportError if the copy needs NumPy and NumPy is not installed."""
+    """A contiguous copy of an array. Raises ImportError if NumPy is needed but missing."""
     if _is(value, "torch", "Tensor"):
         return value.contiguous()
     import numpy
@@ -345,7 +343,7 @@ def _compact(value: Any) -> Any:
 
 
 def _extent(array: _Array) -> tuple[int, int, int, list[int]]:
-    """The memory of an array, in bytes: the first address, the end, the length of a contiguous run, and the strides
+    """The memory of an array, in bytes: the first address, the end, the length of a contiguous run, the strides
     between runs."""
     size = _BYTES[array.dtype]
     run, end = size, array.address + size
@@ -361,15 +359,14 @@ def _extent(array: _Array) -> tuple[int, int, int, list[int]]:
 
 
 def _overlap(one: _Array, two: _Array) -> bool:
-    """Whether two arrays may share memory. False for two slices of one array whose runs alternate, such as a[..., :4]
-    and a[..., 4:]."""
+    """Whether two arrays may share memory. False for alternating slices such as a[..., :4] and a[..., 4:]."""
     if 0 in one.shape or 0 in two.shape:
         return False
     begin, end, run, strides = _extent(one)
     other_begin, other_end, other_run, other_strides = _extent(two)
     if end <= other_begin or other_end <= begin:
         return False
-    period = 0  # the greatest common divisor of all strides: every run begins a multiple of it after the first run
+    period = 0  # the greatest common divisor of all strides; runs begin at its multiples
     for stride in strides + other_strides:
         period = math.gcd(period, stride)
     offset = (other_begin - begin) % period if period else 0
@@ -377,7 +374,7 @@ def _overlap(one: _Array, two: _Array) -> bool:
 
 
 def _empty(like: Any, array: _Array, shape: Sequence[int], kind: str | None = None) -> Any:
-    """A new array for a result, of the library of `like`, and of dtype `kind`, by default that of `like`. `array`
+    """A new array for a result, of the library of `like`. `kind`: its dtype, by default that of `like`. `array`
     describes `like`."""
     if _is(like, "torch", "Tensor"):
         torch = sys.modules["torch"]
@@ -407,15 +404,15 @@ def _aligned(memory: Any) -> int:
     return address + -address % 64
 
 
-_local = threading.local()  # of each Python thread: its workspace, and its last calls
-# The id of the process that last called a kernel on several threads. The modules of all kernels share this object,
-# because they share OpenMP's threads.
+_local = threading.local()  # of each Python thread
+# The process that last called a kernel on several threads. All modules share this object, because they share OpenMP's
+# threads.
 _threaded: Any = sys.modules.setdefault("_attnc_threaded", types.SimpleNamespace(process=None))  # type: ignore
 
 
 class _Teams:
-    """PyTorch's OpenMP threads, on which kernels run if PyTorch is imported. If a kernel used threads of another OpenMP
-    library, the idle threads of one library would spin while the threads of the other work."""
+    """PyTorch's OpenMP threads. If PyTorch is imported, kernels run on them, because idle threads of a second
+    library would spin."""
 
     def __init__(self) -> None:
         self.made: _Team | None = None
@@ -425,14 +422,14 @@ class _Teams:
         os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        """Runs in a forked process: forgets PyTorch's threads. GNU's OpenMP hangs in a child if the parent used several
+        """Runs in a forked process: forgets PyTorch's threads. GNU's OpenMP hangs in a child of a process with
         threads."""
         self.address, self.known, self.lock = None, "torch" in sys.modules, threading.Lock()
         if self.known and _threaded.process is None:
-            _threaded.process = os.getppid()  # PyTorch may have used several threads in the parent
+            _threaded.process = os.getppid()  # PyTorch may have used threads in the parent
 
     def of_torch(self) -> int | None:
-        """The address of a struct attn_team with PyTorch's threads; None: the kernel uses its own OpenMP library."""
+        """The address of a struct attn_team with PyTorch's threads, or None."""
         if not self.known and "torch" in sys.modules:
             path = getattr(getattr(sys.modules["torch"], "_C", None), "__file__", None)
             if path:  # None while another thread is importing PyTorch
@@ -443,7 +440,7 @@ class _Teams:
 
     def _find(self, path: str) -> None:
         try:
-            library = ctypes.CDLL(path)  # finds functions in the library's dependencies, too
+            library = ctypes.CDLL(path)  # also finds functions of the library's dependencies
             found = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in ("GOMP_parallel", "GOMP_barrier")]
         except (AttributeError, OSError):
             pass  # a PyTorch without OpenMP
@@ -457,14 +454,14 @@ _teams = _Teams()
 
 
 class _Room:
-    """The workspace of a Python thread, kept for its next calls."""
+    """The workspace of a Python thread."""
 
     def __init__(self) -> None:
         self.size, self.address = -1, 0
         self.memory: Any = None
 
     def of(self, size: int) -> int:
-        """Makes the workspace at least `size` bytes large, and returns its address."""
+        """Returns the address of a workspace of at least `size` bytes."""
         if self.size < size:
             self.memory, self.size = (ctypes.c_char * (size + 64))(), size
             self.address = _aligned(self.memory)
@@ -492,13 +489,12 @@ class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed"
 
     @property
     def has_rows(self) -> bool:
-        """Whether the parameter has numbers for each key or each query. extend() of a state takes such rows for the new
-        tokens."""
+        """Whether the parameter has numbers for each key or query. extend() takes their rows for new tokens."""
         return bool(self.dtype not in _INTEGERS and ("n_k" in self.shape or "n_q" in self.shape))
 
 
 def _word(name: str) -> str:
-    """The name of a parameter as a keyword argument: features_wq for "features.wq"."""
+    """The keyword of a parameter: features_wq for "features.wq"."""
     return name.replace(".", "_")
 
 
@@ -519,14 +515,14 @@ class Binding:
         self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype not in _INTEGERS)
         self.values_are_keys = values_are_keys
         of_parameters = ["d" + _word(p.name) for p in self.learned]
-        self.gradients = ["dq", "dk", "dv", *of_parameters]  # of the operators for PyTorch, which always take v
+        self.gradients = ["dq", "dk", "dv", *of_parameters]  # of PyTorch's operators, which always take v
         self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
             "Gradients", ["dq", "dk"] + ([] if values_are_keys else ["dv"]) + of_parameters)
-        self.own_seed: int | None = None  # the seed in the spec for random parameters
+        self.own_seed: int | None = None  # the spec's seed of random parameters
         self.library: Any = None
-        self.copied: set[str] = set()  # the names of arrays for which a warning about copies was given
+        self.copied: set[str] = set()  # names of arrays with a warning about copies
         self._lock = threading.Lock()
-        self._seeded: dict[int, tuple[Any, Any]] = {}  # for each of the last four seeds: parameters, and their memory
+        self._seeded: dict[int, tuple[Any, Any]] = {}  # for each of the last four seeds: parameters and their memory
 
     def load(self, path: str) -> None:
         """Loads the compiled kernel."""
@@ -550,7 +546,7 @@ class Binding:
             self.kernel, self.offsets, self.strides = kernel, offsets, strides
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
-            # LLVM's OpenMP library has both functions, GNU's only the first
+            # only LLVM's OpenMP library has both functions
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
             self.set_wait = getattr(library, "kmp_set_blocktime", None)
             self.library = library
@@ -563,8 +559,8 @@ class Binding:
             raise kind(f"{self.name}: {says}")
 
     def check_fork(self, problem: _Problem) -> None:
-        """Raises RuntimeError if this call would hang. GNU's OpenMP hangs in a forked process whose parent used several
-        of its threads, be it in kernels or in PyTorch."""
+        """Raises RuntimeError if this call would hang. GNU's OpenMP hangs in a forked process if the parent used
+        threads."""
         if not self.gnu or (problem.threads or self.library.omp_get_max_threads()) < 2:
             return
         if _threaded.process not in (None, os.getpid()):
@@ -575,15 +571,15 @@ class Binding:
         _threaded.process = os.getpid()
 
     def wait_briefly(self) -> None:
-        """Makes threads of LLVM's OpenMP spin for only 1 ms after a call, not 200 ms, unless the user has set the time.
-        Spinning threads slow down NumPy's: matrix products between calls made calls up to three times as slow."""
+        """LLVM's OpenMP threads spin for 1 ms after a call, not 200 ms, unless the user has set the time. Spinning
+        threads slow down NumPy's matrix products."""
         if self.set_wait is not None and not getattr(_local, "waits", False):
             if "KMP_BLOCKTIME" not in os.environ and "OMP_WAIT_POLICY" not in os.environ:
                 self.set_wait(1)
             _local.waits = True
 
     def from_seed(self, seed: int) -> tuple[Any, Any]:
-        """A struct NAME_params with the parameters that are made from the seed, and the memory that it points to."""
+        """A struct NAME_params with the parameters of the seed, and its memory."""
         with self._lock:
             made = self._seeded.get(seed)
             if made is None:
@@ -610,8 +606,8 @@ class Binding:
 
     def forward_again(self, key: tuple[Any, ...], q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
                       threads: int) -> Any:
-        """forward() without parameters. Calls with equal keys differ only in the addresses of q, k and v, so only the
-        first of them is checked."""
+        """forward() without parameters. Calls with equal keys differ only in addresses, so only the first is
+        checked."""
         calls = getattr(_local, "calls", None)
         if calls is None:
             calls = _local.calls = Calls()
@@ -637,7 +633,7 @@ class Binding:
         return made["out"] if statistics is False else Outputs(made["out"], made["statistics"]), call, target
 
     def merge(self, left: Any, right: Any, threads: int = 0) -> Outputs:
-        """Merges two results, pairs of out and statistics, into the left one."""
+        """Merges two results into the left one."""
         if not self.kernel.merge:
             raise ValueError(f"{self.name} has no statistics, so its results cannot be merged")
         calls: list[_Call] = []
@@ -661,7 +657,7 @@ class Binding:
         return Outputs(*left)
 
     def _wanted(self, wanted: Any, given: Mapping[str, Any]) -> Sequence[str]:
-        """The names of the gradients to compute: `wanted`, or all if it is None."""
+        """The names of the gradients to compute; `wanted` None: all."""
         names: tuple[str, ...] = self.Gradients._fields
         if wanted is None:
             return names
@@ -707,7 +703,7 @@ class Binding:
 
 
 class _Call:
-    """A call that is being prepared: its problem, the arrays that it reads, and the arrays that it writes."""
+    """A call in preparation: its problem, inputs and outputs."""
 
     def __init__(self, binding: Binding, threads: int, seed: int | None) -> None:
         for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
@@ -726,7 +722,7 @@ class _Call:
         self.copies = False
 
     def _copy(self, name: str, value: Any, why: ValueError) -> _Array:
-        """A copy of an array that the kernel cannot read in place. The first copy of each name gives a warning."""
+        """A copy of an array that the kernel cannot read in place. The first copy of a name gives a warning."""
         try:
             made = _Array(name, _compact(value), kernel=self.binding.name)
         except (ImportError, RuntimeError, BufferError):
@@ -738,7 +734,7 @@ class _Call:
         return made
 
     def reads(self, name: str, value: Any, shape: Sequence[int | str]) -> _Array:
-        """Adds an array [batch, heads, rows, columns] that the kernel reads."""
+        """Adds an input [batch, heads, rows, columns]."""
         array = _Array(name, value, kernel=self.binding.name)
         _expect(self.binding.name, name, array, self.binding.dtype, shape, self.sizes)
         try:
@@ -751,7 +747,7 @@ class _Call:
         return array
 
     def inputs(self, q: Any, k: Any, v: Any) -> list[_Array]:
-        """Adds q, k and v, and sets the sizes of the problem from their shapes."""
+        """Adds q, k and v, and sets the problem's sizes."""
         D, E = self.binding.head_dim, self.binding.value_dim
         arrays = [self.reads("q", q, ("B", "H", "n_q", D)), self.reads("k", k, ("B", "G", "n_k", D))]
         arrays.append(arrays[1] if self.binding.values_are_keys else self.reads("v", v, ("B", "G", "n_k", E)))
@@ -815,8 +811,8 @@ class _Call:
 
     def writes(self, name: str, value: Any, like: Any, like_array: _Array, shape: Sequence[int | str],
                dtype: str | None = None) -> _Array:
-        """Adds an array that the kernel writes: `value`, or a new array of the library of `like` if `value` is None.
-        Gradients with respect to parameters must be contiguous, because a problem has no strides for them."""
+        """Adds an output: `value`, or a new array like `like`. Gradients of parameters must be contiguous, because a
+        problem has no strides for them."""
         extents = [self.sizes[extent] if isinstance(extent, str) else extent for extent in shape]
         made = _empty(like, like_array, extents) if value is None else value
         array = _Array(name, made, writable=True, kernel=self.binding.name)
@@ -840,7 +836,7 @@ class _Call:
         return array
 
     def writes_statistics(self, value: Any, like: Any, like_array: _Array, rows: str) -> None:
-        """Adds an array of statistics that the kernel writes: `value`, or a new array if `value` is True."""
+        """Adds statistics that the kernel writes: `value`, or a new array if it is True."""
         binding = self.binding
         if not binding.kernel.merge:
             raise ValueError(f"{binding.name} has no statistics: its spec needs 'emit: [forward, statistics]'")
@@ -852,7 +848,7 @@ class _Call:
         self.written.append(_Written(array, value is not True, like, made))
 
     def run(self, function: Callable[..., int], workspace: Callable[..., int], *arguments: Any) -> dict[str, Any]:
-        """Calls the kernel, unless all written arrays are empty. Returns the written arrays by name."""
+        """Calls the kernel, unless all outputs are empty. Returns the outputs by name."""
         for number, written in enumerate(self.written):
             array = written.array
             others = [(other, "read") for other in self.read]
@@ -873,8 +869,8 @@ class _Call:
 
 
 def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """A key for a call of forward() with NumPy arrays. Calls with equal keys differ only in the addresses of arrays.
-    None: one of the arrays is not a plain NumPy array."""
+    """A key for forward() with NumPy arrays. Calls with equal keys differ only in addresses. None: an array is not a
+    plain one."""
     kind = type(q)
     if kind.__module__ != "numpy" or kind.__name__ != "ndarray" or type(k) is not kind or type(v) is not kind:
         return None
@@ -883,8 +879,7 @@ def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 
 def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """A key for a call of forward() with PyTorch tensors. None: the call needs all checks, because a tensor is of a
-    subclass, requires gradients, or is not a plain tensor on the CPU."""
+    """A key for forward() with PyTorch tensors. None: a tensor is not plain or requires gradients."""
     torch = sys.modules["torch"]
     kind, strided = torch.Tensor, torch.strided
     if torch.autograd.forward_ad._current_level >= 0:
@@ -897,14 +892,14 @@ def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 
 def key_of(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """A key for a call of forward() with NumPy arrays or PyTorch tensors; None: the call has no key."""
+    """A key for forward() with NumPy arrays or PyTorch tensors, or None."""
     key = key_of_tensors if _is(q, "torch", "Tensor") else _key_of_arrays
     return key(binding, q, k, v, seed, threads)
 
 
 class _Again:
-    """A checked call, which later calls with the same key repeat with other addresses and without checks. Only one
-    thread may use the object at a time, because calls share its problem."""
+    """A checked call. Later calls with the same key repeat it with other addresses. Only one thread may use it at a
+    time."""
 
     def __init__(self, call: _Call, function: Callable[..., int], target: _Array, q: Any, state: Sequence[int]) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
@@ -945,7 +940,7 @@ class Calls:
         self._calls: dict[Any, _Again] = {}
 
     def known(self, key: tuple[Any, ...]) -> _Again | None:
-        """The call with this key. None: there is none, or the library or the threads have changed since."""
+        """The call with this key. None: there is none, or the threads have changed."""
         made = self._calls.get(key)
         if made is not None and made.library is made.binding.library and made.problem.team == _teams.of_torch():
             return made
@@ -965,7 +960,7 @@ def _address_from_interface(array: Any) -> int:
 
 
 def _address_from_object(array: Any) -> int:
-    """Reads the member `data` of NumPy's struct PyArrayObject_fields, which follows CPython's object header."""
+    """Reads the address of the data from NumPy's struct, after CPython's object header."""
     return _pointer_at(id(array) + object.__basicsize__).value or 0
 
 
@@ -974,8 +969,7 @@ _pointer_at = ctypes.c_void_p.from_address
 
 @functools.lru_cache(maxsize=None)
 def _address_in(numpy: Any) -> Callable[[Any], int]:
-    """The faster of the two functions above if it works with this NumPy. The slower function takes microseconds, and a
-    call needs four addresses."""
+    """The faster of the two functions above, if it works with this NumPy."""
     if sys.implementation.name == "cpython":
         array = numpy.empty(3)
         if _address_from_object(array[1:]) == _address_from_interface(array) + 8:
@@ -984,15 +978,15 @@ def _address_in(numpy: Any) -> Callable[[Any], int]:
 
 
 class Saved:
-    """The values that forward() saves for backward(): a few numbers for each row. One object can serve several calls,
-    one after the other."""
+    """Values that forward() saves for backward(): a few numbers for each row. Several calls can use one object, one
+    after the other."""
 
     def __init__(self) -> None:
         self._memory: Any = None
         self._sizes: dict[str, int] | None = None
 
     def _take(self, call: _Call) -> None:
-        """Makes room for the values that a call of forward saves, and passes the room to the call."""
+        """Makes room for a call's saved values."""
         if not call.binding.kernel.saved:
             raise ValueError(f"{call.binding.name} has no gradients, and saves nothing for them")
         bytes_ = call.binding.kernel.saved(ctypes.byref(call.problem))
@@ -1002,7 +996,7 @@ class Saved:
         call.problem.saved, call.problem.saved_bytes = _aligned(self._memory), bytes_
 
     def _give(self, call: _Call) -> None:
-        """Passes the saved values to a call of backward, whose sizes must equal the sizes of the call of forward."""
+        """Passes the saved values to backward, whose sizes must be those of forward."""
         if self._sizes is None:
             raise ValueError("saved is empty; pass it to forward() first")
         for word, size in call.sizes.items():

@@ -14,8 +14,8 @@ from typing import Any, Mapping, Sequence, Union
 
 Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
-SAYS_SO_AFTER = 1.0  # if compiling takes longer, in seconds, a message on standard error says so
-ENDS_WITHIN = 5.0  # attnc is killed if it still runs this number of seconds after a request to terminate
+SAYS_SO_AFTER = 1.0  # seconds of compiling, after which a message says so
+ENDS_WITHIN = 5.0  # seconds from SIGTERM to SIGKILL
 
 
 class SpecError(ValueError):
@@ -23,13 +23,13 @@ class SpecError(ValueError):
 
 
 class CompilerError(RuntimeError):
-    """The compiler failed for a reason on this machine, such as a missing C compiler, a full disk, or a cache folder
-    that other users can write to."""
+    """The compiler failed because of this machine: no C compiler, a full disk, or a cache folder that others can
+    write to."""
 
 
 @functools.lru_cache(maxsize=None)
 def program() -> str:
-    """The path of the program attnc: $ATTNC, or the program in this package."""
+    """The path of the program attnc: $ATTNC, or the package's."""
     named = os.environ.get("ATTNC")
     if named:
         return named
@@ -57,7 +57,7 @@ def _flow(value: Any) -> str:
 
 
 def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The settings as texts "key=value", as the option --set takes them."""
+    """The settings as texts "key=value" for --set."""
     made = []
     for key, value in (set_ or {}).items():
         if not isinstance(key, str):
@@ -68,12 +68,12 @@ def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A spec as input of the compiler: the name of a spec that comes with attnc, or a text with a file name."""
+    """A spec for the compiler: the name of a spec of attnc, or a text with a file name."""
 
     operand: str  # the name of the spec, or the file name of the text
     text: str | None  # None: a spec that comes with attnc
     settings: tuple[str, ...] = ()
-    folder: str | None = dataclasses.field(default=None, compare=False)  # the folder that the text was read from
+    folder: str | None = dataclasses.field(default=None, compare=False)  # the folder of the text
     options: tuple[str, ...] = ()  # additional options of the command line
 
     @staticmethod
@@ -90,7 +90,7 @@ class Source:
             raise TypeError(f"the spec is a {type(spec).__name__}; expected a file, the name of a spec that comes with "
                             "attnc, or a dictionary")
         path = os.fspath(spec)
-        # A name without dot and slash that is not a file is a spec that comes with attnc, as on the command line.
+        # As on the command line, a name without dot and slash is a spec of attnc, if it is no file.
         if isinstance(spec, str) and not re.search("[./]", path) and not os.path.isfile(path):
             return Source(path, None, settings)
         try:
@@ -130,14 +130,13 @@ class Source:
         return self.text if self.text is not None else _run(["show", self.operand])
 
     def description(self) -> dict[str, Any]:
-        """The contents of NAME.json, with `library` added: the path of the compiled kernel in the cache. Compiles the
-        kernel if it is not in the cache."""
+        """The contents of NAME.json with `library`, the path of the kernel. Compiles the kernel if needed."""
         made: dict[str, Any] = json.loads(self.run("build", "--json"))
         return made
 
 
 def _run(words: Sequence[str], hidden: str = "") -> str:
-    """Runs attnc and returns its output. `hidden`, the path of a temporary folder, is removed from its messages."""
+    """Runs attnc and returns its output. Removes `hidden`, a temporary folder, from messages."""
     with subprocess.Popen([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace") as process:
         try:
@@ -149,7 +148,7 @@ def _run(words: Sequence[str], hidden: str = "") -> str:
                     print(f"attnc: compiling {name} … (first time)", file=sys.stderr, flush=True)
                 out, said = process.communicate()
         except BaseException:
-            process.terminate()  # attnc then stops the C compiler and removes temporary files
+            process.terminate()  # attnc then stops the C compiler
             try:
                 process.wait(ENDS_WITHIN)
             except BaseException:

@@ -101,7 +101,7 @@ class Kernel:
         return binding
 
     def _with_gradients(self) -> Binding:
-        """This kernel compiled with gradients. The first call compiles it, if the spec does not ask for gradients."""
+        """This kernel compiled with gradients, at the first call."""
         if not self._differentiable:
             with self._lock:
                 if not self._differentiable:
@@ -110,7 +110,7 @@ class Kernel:
         return self._differentiable[0][0]
 
     def _with_state(self) -> Binding:
-        """This kernel compiled with a state. The first call compiles it, if the spec does not ask for a state."""
+        """This kernel compiled with a state, at the first call."""
         with self._lock:
             if not self._decoding:
                 has = bool(self._binding.kernel.state)
@@ -120,7 +120,7 @@ class Kernel:
         return self._decoding[0]
 
     def _with_statistics(self) -> Binding:
-        """This kernel compiled with statistics. The first call compiles it, if the spec does not ask for statistics."""
+        """This kernel compiled with statistics, at the first call."""
         with self._lock:
             if not self._counting:
                 has = bool(self._binding.kernel.merge)
@@ -129,7 +129,7 @@ class Kernel:
         return self._counting[0]
 
     def _gradient_info(self) -> dict[str, Any]:
-        """The member `gradients` of the description (NAME.json) of the kernel with gradients."""
+        """The member `gradients` of NAME.json."""
         self._with_gradients()
         gradients: dict[str, Any] = self._differentiable[0][1]["gradients"]
         return gradients
@@ -146,7 +146,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """The name in the spec, or else the name of the spec's file."""
+        """The name in the spec, or of its file."""
         return str(self._info["name"])
 
     @property
@@ -269,13 +269,13 @@ class Kernel:
         count = math.prod(shape)
         kind = ctypes.c_float if dtype.itemsize == 4 else ctypes.c_double
         made = numpy.array((kind * count).from_address(address or 0), dtype).reshape(shape)
-        del memory  # the array above is a copy, so the memory may be freed only now
+        del memory  # the array above is a copy
         return made
 
     # ---- calls
 
     def _given(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Maps the keyword arguments of a call to the names of parameters; a missing parameter is None."""
+        """Maps keyword arguments to names of parameters; None: missing."""
         if not parameters:
             return self._none
         given = dict(self._none)
@@ -447,7 +447,7 @@ def _of_source(source: Source) -> Kernel:
         return made
     with _lock:
         one = _making.setdefault(key, threading.Lock())
-    with one:  # only one thread at a time compiles this kernel
+    with one:  # one thread at a time compiles this kernel
         if key not in _kernels:
             _kernels[key] = Kernel(source)
     return _kernels[key]
@@ -487,8 +487,8 @@ def compile_all(specs: Iterable[Spec | Source | tuple[Spec, Mapping[str, Any]]],
 
 
 def _sole_subscripts(text: str, name: str) -> tuple[str, ...]:
-    """For each axis of the array, the subscript that all its elements in the expression have, or "" if they differ:
-    ("h", "i - j") for `name[h][i - j]`."""
+    """For each axis of the array, the subscript in all its uses, or "" if they differ: ("h", "i - j") for `name[h][i
+    - j]`."""
     found = []
     for match in re.finditer(rf"\b{re.escape(name)}\b", text):
         at, words = match.end(), []
@@ -503,11 +503,11 @@ def _sole_subscripts(text: str, name: str) -> tuple[str, ...]:
     return tuple(words[0] if len(set(words)) == 1 else "" for words in zip(*found))
 
 
-_Declared = tuple[str, tuple["int | str", ...], str]  # the name, shape and type of an array in a spec
+_Declared = tuple[str, tuple["int | str", ...], str]  # name, shape and type of an array in a spec
 
 
 def _type_of(array: Any, in_mask: bool) -> str:
-    """The type of an array in a spec. A number is real, but a mask reads an integer as it is."""
+    """The type of an array in a spec. A number is real. In a mask, integers stay."""
     if _is_number(array):
         return "int" if in_mask and not isinstance(array, float) else "real"
     dtype = str(array.dtype).removeprefix("torch.")
@@ -515,8 +515,8 @@ def _type_of(array: Any, in_mask: bool) -> str:
 
 
 def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
-    """Arrays as a spec declares them. An axis whose subscript is always b, h, g, j or row has the size of that name, so
-    that one kernel serves all problems; any other axis has its number of elements."""
+    """Arrays as a spec declares them. If the subscript of an axis is always b, h, g, j or row, the axis has the size
+    of that name, so one kernel serves all problems."""
     names = {"b": ("B", q.shape[0]), "h": ("H", q.shape[1]), "g": ("G", k.shape[1]), "j": ("Nk", k.shape[2]),
              "row": ("Nq", q.shape[2])}
     made, text = [], f"{formula} {mask}"
@@ -533,7 +533,7 @@ def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any
 def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None,
                 dropout: float, arrays: tuple[_Declared, ...], head_dim: int, value_dim: int,
                 dtype: str) -> Kernel:
-    """The kernel for these arguments of attention(); `arrays`: names, shapes and types."""
+    """The kernel for arguments of attention(). `arrays`: names, shapes and types."""
     key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype)
     made = _formulas.get(key)
     if made is None:
@@ -551,7 +551,7 @@ def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any
             spec["arrays"] = {name: {"shape": list(shape), "type": kind} for name, shape, kind in arrays}
         if dropout:
             spec["dropout"] = dropout
-        # users of Python may expect 1/8 = 0.125, but formulas are C, where 1/8 = 0: the option makes it an error
+        # in Python 1/8 = 0.125, but in formulas 1/8 = 0 as in C; the option makes it an error
         source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
         made = _formulas[key] = _of_source(source)
     return made
@@ -608,7 +608,7 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
         if not _is_number(array) and not hasattr(array, "shape"):
             raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array or a number")
     declared = _declared(weight or score or "", str(mask or ""), given, *inputs[:2])
-    # torch.compile has a symbol for the default of a number; the literal 0.0 is a constant for it
+    # for the default of a number, torch.compile has a symbol; 0.0 is a constant
     formula = (weight, score, mask, normalize, algorithm, dropout if dropout else 0.0, declared,
                int(inputs[0].shape[3]), int(inputs[2].shape[3]), _FLOATS[dtype])
     made: AnyArray

@@ -1,4 +1,4 @@
-"""Evaluates the mask of a spec, and compares it with the mask of a model. A query "sees" the keys that a mask keeps."""
+"""Evaluates the mask of a spec and compares it with a model's. A query "sees" the keys that a mask keeps."""
 from __future__ import annotations
 
 import re
@@ -7,16 +7,16 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import torch
 from torch import Tensor
 
-_OPERATIONS: Dict[str, Callable[..., Tensor]] = {  # the operations of ir/expr.def that a mask of positions may have
+_OPERATIONS: Dict[str, Callable[..., Tensor]] = {  # operations of ir/expr.def that masks may have
     "neg": torch.neg, "add": torch.add, "sub": torch.sub, "mul": torch.mul,
     "div": lambda a, b: torch.div(a, b, rounding_mode="trunc"), "mod": torch.fmod, "floormod": torch.remainder,
     "lt": torch.lt, "le": torch.le, "eq": torch.eq, "ne": torch.ne, "and": torch.logical_and, "or": torch.logical_or,
     "not": torch.logical_not, "select": torch.where, "abs": torch.abs, "min": torch.minimum, "max": torch.maximum}
-_ENTRIES = 1 << 22  # masks are compared for at most this number of pairs of queries and keys at a time
+_ENTRIES = 1 << 22  # the maximum number of pairs to compare at a time
 
 
 class Unreadable(ValueError):
-    """The mask cannot be evaluated here: it depends on more than positions and heads, such as ids or random numbers."""
+    """The mask depends on more than positions and heads."""
 
 
 class Visible:
@@ -48,7 +48,7 @@ class Visible:
 
 
 def _value(word: str, words: Iterator[str], values: Dict[str, Tensor], sizes: Dict[str, int]) -> Tensor:
-    """Evaluates the expression that starts with `word` and continues with `words`.
+    """Evaluates the expression `word words…`.
 
     values: the index of each axis; sizes: the extent of each axis"""
     if re.fullmatch(r"-?\d+", word):

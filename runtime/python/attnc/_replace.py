@@ -1,5 +1,4 @@
-"""replace(): makes PyTorch models use a spec for their attention. Calls that do not fit the spec are left unchanged,
-and reported with the reason."""
+"""replace(): PyTorch models use a spec for their attention. Calls that do not fit are unchanged and reported."""
 from __future__ import annotations
 
 import functools
@@ -26,8 +25,7 @@ _Sizes = Tuple[int, int, int, int]  # n_q, n_k, heads, kv_heads
 
 
 def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
-    """The text that names the kernel for these sizes and the dtype `word`, such as "f32". `name` is the text of the
-    spec."""
+    """The text of the kernel for these sizes and the dtype `word`, such as "f32". `name`: the text of the spec."""
     return json.dumps([*json.loads(name), f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}",
                        "shape.values=given", "dtype=" + word])
 
@@ -62,7 +60,7 @@ def _masks(text: str) -> bool:
 
 
 def _given_by_calls(text: str) -> str:
-    """The keywords of the kernel's parameters that a model's call cannot provide: those not made from a seed."""
+    """Keywords of the parameters that a model's call cannot give."""
     return ", ".join(p.keyword for p in _kernel_of(text).parameters if p.from_seed is None)
 
 
@@ -85,7 +83,7 @@ for _function in _text_of, _difference_without_mask, _masks, _given_by_calls, _d
 
 
 def _hides(mask: Tensor) -> Tensor:
-    """True where an additive mask hides a key: its element is the most negative number, or nearly that."""
+    """True where an additive mask hides a key: the most negative number, or nearly."""
     return mask < torch.finfo(mask.dtype).min / 2
 
 
@@ -101,10 +99,9 @@ _DROPS = "the spec drops weights, which replace() does not do; set={'dropout': 0
 
 
 class _Shaped:
-    """A spec that is compiled for the head size, value size and dtype of each call.
+    """A spec that is compiled for each call's sizes and dtype.
 
-    name: the text of the spec; ignores: whether queries may see keys that the model's masks hide; seed: the seed of
-    random parameters"""
+    name: the text of the spec; ignores: queries may see keys that the model hides; seed: of random parameters"""
 
     def __init__(self, name: str, ignores: bool, seed: Optional[int]) -> None:
         self.name, self.ignores, self.seed = name, ignores, seed
@@ -118,7 +115,7 @@ class _Shaped:
         return _text_of(self.name, _WORDS[q.dtype], _constant_size(q.shape[-1]), _constant_size(v.shape[-1]))
 
     def why_not(self, q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], is_causal: bool, enable_gqa: bool) -> str:
-        """The reason why a call of scaled_dot_product_attention cannot use the spec, or "" if it can."""
+        """Why a call of scaled_dot_product_attention cannot use the spec, or ""."""
         if q.device.type != "cpu":
             return f"it computes on another device ({q.device})"
         if q.dtype not in _WORDS or k.dtype != q.dtype or v.dtype != q.dtype:
@@ -133,7 +130,7 @@ class _Shaped:
         if _given_by_calls(text):
             return f"the spec needs arrays that calls of the model do not pass: {_given_by_calls(text)}"
         if mask is not None and mask.dim() > 1 and mask.shape[-2] == 1 < q.shape[2] and _masks(text):
-            # transformers passes the query heads that share keys as rows of one query; rows are not positions then
+            # transformers may pass query heads as rows, which are no positions
             return "its mask has one row for all queries, so these need not be consecutive positions"
         return self.why_not_by_mask(text, q, k, mask, is_causal)
 
@@ -178,8 +175,8 @@ class Replacement(Generic[_Model]):
         self.left: Dict[str, str] = {}
         self._names = {module: name for name, module in model.named_modules()}
         self._originals: List[Tuple[nn.Module, str, nn.Module]] = []
-        self._waiting: Dict[str, None] = {}  # the names of modules that were not called yet, in the model's order
-        self._unsaid: Dict[str, List[str]] = {}  # messages to print after this call, with the names of modules
+        self._waiting: Dict[str, None] = {}  # names of modules without a call so far
+        self._unsaid: Dict[str, List[str]] = {}  # messages to print after this call
 
     def undo(self) -> _Model:
         """Restores the model's own attention, and returns the model."""
@@ -203,7 +200,7 @@ class Replacement(Generic[_Model]):
 
     @_apart  # type: ignore[untyped-decorator]
     def _note(self, name: str, why: str) -> None:
-        """Records a call from the module `name`. why: the reason why the call does not use the spec, or ""."""
+        """Records a call from module `name`. why: why it does not use the spec, or ""."""
         self._waiting.pop(name, None)
         before = self.left.get(name, "")
         if not why and name not in self.replaced:
@@ -215,7 +212,7 @@ class Replacement(Generic[_Model]):
 
     @_apart  # type: ignore[untyped-decorator]
     def _caller(self) -> str:
-        """The name of the innermost module of the model whose method is running."""
+        """The name of the model's innermost running module."""
         frame: Any = sys._getframe(2)
         while frame is not None:
             module = frame.f_locals.get("self")
@@ -227,8 +224,8 @@ class Replacement(Generic[_Model]):
 
     @_apart  # type: ignore[untyped-decorator]
     def _settle(self) -> None:
-        """Runs after a call of the model: records that modules which did not call scaled_dot_product_attention are left
-        as they were, and prints the messages of this call."""
+        """Runs after a call of the model. Records modules that did not call scaled_dot_product_attention, and prints
+        messages."""
         for name in list(self._waiting):
             self._note(name, "it does not call scaled_dot_product_attention")
         for why, names in self._unsaid.items():
@@ -245,7 +242,7 @@ def _looks_like_attention(module: nn.Module) -> bool:
 
 
 def _candidates(model: nn.Module) -> List[Tuple[str, nn.Module]]:
-    """The modules whose class name contains "attention", and which have no such module inside."""
+    """Modules with "attention" in their class name, and no such module inside."""
     return [(name, module) for name, module in model.named_modules()
             if _looks_like_attention(module) and not isinstance(module, (nn.MultiheadAttention, Attention))
             and not any(_looks_like_attention(inner) for inner in module.modules() if inner is not module)]
@@ -258,7 +255,7 @@ _sdpa = nn.functional.scaled_dot_product_attention
 
 
 class _Attend:
-    """Replaces scaled_dot_product_attention: uses the spec if the call fits it, else calls the original function."""
+    """Replaces scaled_dot_product_attention: uses the spec if the call fits."""
 
     def __init__(self, shaped: _Shaped, report: Replacement[Any]) -> None:
         self.shaped, self.report = shaped, report
@@ -283,8 +280,7 @@ class _Attend:
         return shaped.attend(query, key, value, scale)
 
 
-# In a graph of torch.compile, the values of a mask are known only at run time. So this operator compares the mask with
-# the spec when it runs.
+# torch.compile knows a mask only at run time. So this operator compares the mask when it runs.
 
 
 @torch.library.custom_op("attnc::attend_by_mask", mutates_args=())
@@ -342,12 +338,11 @@ class _Swap(TorchFunctionMode):
 
 
 class _Forward:
-    """Replaces forward() of a model: runs the original forward(), in which scaled_dot_product_attention may use the
-    spec."""
+    """Replaces a model's forward(). Calls of scaled_dot_product_attention inside may use the spec."""
 
     def __init__(self, model: nn.Module, shaped: _Shaped, report: Replacement[Any]) -> None:
         self.model, self.shaped, self.report = model, shaped, report
-        self.before = model.__dict__.get("forward")  # not None if other code has already replaced forward()
+        self.before = model.__dict__.get("forward")  # another replacement of forward(), or None
         model.forward = self
 
     @property
@@ -370,8 +365,8 @@ class _Forward:
 
     @_apart  # type: ignore[untyped-decorator]
     def _eagerly(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs forward() in a _Swap context. torch.compile must not trace it, because torch.compile confuses attributes
-        of tensors while such a context is active."""
+        """Runs forward() in a _Swap context, not traced by torch.compile, which confuses attributes of tensors in
+        such a context."""
         with _Swap(_Attend(self.shaped, self.report)):
             made = self._original(*args, **kwargs)
         self.report._settle()
@@ -387,7 +382,7 @@ class _Forward:
 
 
 class MultiheadAttention(nn.MultiheadAttention):
-    """An nn.MultiheadAttention whose heads use the spec if a call fits it. It then returns None for the weights."""
+    """An nn.MultiheadAttention that uses the spec if a call fits. It then returns None for the weights."""
 
     attention: Attention
     _same: bool
@@ -420,7 +415,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor] = None,
                 need_weights: bool = True, attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
-        """As forward() of nn.MultiheadAttention. If the heads use the spec, None is returned for the weights."""
+        """Like nn.MultiheadAttention.forward()."""
         alone = query.dim() == 2
         arrays: Sequence[Tensor] = (query, key, value)
         if alone:
@@ -445,7 +440,7 @@ class MultiheadAttention(nn.MultiheadAttention):
 
 def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding: Optional[Tensor],
                       attn_mask: Optional[Tensor]) -> str:
-    """The reason why the heads of a module cannot use the spec in this call, or "" if they can."""
+    """Why a module's heads cannot use the spec in this call, or ""."""
     if torch.compiler.is_compiling() and (padding is not None or attn_mask is not None):
         raise NotImplementedError("torch.compile cannot compare the mask of an nn.MultiheadAttention with a spec; "
                                   "call undo() of the result of replace() to restore the module")

@@ -1,4 +1,4 @@
-"""States: what a kernel stores about the tokens of sequences, so that calls can append more tokens (decoding)."""
+"""States: what a kernel stores about sequences, so that calls can append tokens (decoding)."""
 from __future__ import annotations
 
 import contextlib
@@ -19,7 +19,7 @@ _HEADER = struct.Struct("=112x4q32xq")  # struct state_header of emitted C: batc
 
 
 def _zeros(size: int) -> Any:
-    """Zeroed memory of `size` bytes. From 4 MiB on it uses pages of 2 MiB, which avoid a page fault for every 4 KiB."""
+    """Zeroed memory of `size` bytes. From 4 MiB on it has pages of 2 MiB, which cause fewer page faults."""
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if size < 4 << 20 or advice is None:
         return (ctypes.c_char * size)()
@@ -35,8 +35,7 @@ def _zeros(size: int) -> Any:
 
 
 def _place_of(value: Any) -> tuple[Any, ...] | None:
-    """The address, shape, strides and dtype of a parameter; the text of a number. None: it is not a plain NumPy array or
-    tensor, and not a number."""
+    """The address, shape, strides and dtype of a parameter, or the text of a number, or None."""
     if _is_number(value):
         return (repr(value),)
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
@@ -48,8 +47,8 @@ def _place_of(value: Any) -> tuple[Any, ...] | None:
 
 
 class State:
-    """The state of several sequences, made by kernel.state() and kernel.load_state(). Threads may share a state: its
-    methods run one at a time."""
+    """The state of several sequences, made by kernel.state() or load_state(). Threads may share it: methods run one
+    at a time."""
 
     def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, start: int,
                  rewind: int, seed: int | None, threads: int | None, given: Mapping[str, Any]) -> None:
@@ -62,7 +61,7 @@ class State:
 
     @contextlib.contextmanager
     def _locked_with(self, other: State) -> Iterator[None]:
-        """Locks both states, always in the same order, so that two threads cannot block each other."""
+        """Locks both states in a fixed order, so that two threads cannot block each other."""
         first, second = sorted((self, other), key=id)
         with first._lock, second._lock:
             yield
@@ -78,7 +77,7 @@ class State:
         return call
 
     def _take(self, heads: int, kv_heads: int, saved: bytes | None = None) -> None:
-        """Allocates the memory for these numbers of heads, with empty sequences or with the bytes of a saved state."""
+        """Allocates the memory, with empty sequences or a saved state."""
         call = self._call()
         call.problem.heads, call.problem.kv_heads = heads, kv_heads
         kernel, problem = self._binding.kernel, ctypes.byref(call.problem)
@@ -95,8 +94,7 @@ class State:
         self._memory, self._heads = memory, (heads, kv_heads)
 
     def _key(self, q: Any, k: Any, v: Any, threads: int) -> tuple[Any, ...] | None:
-        """A key for a call of extend(). Calls with equal keys differ only in the addresses of q, k and v. None: the
-        call has no key, and all its arrays must be checked."""
+        """A key for extend(). Calls with equal keys differ only in addresses. None: all arrays must be checked."""
         places = [_place_of(value) for value in self._given.values() if value is not None]
         key = None if None in places else key_of(self._binding, q, k, v, None, threads)
         return None if key is None else (*key, *places)
@@ -184,13 +182,12 @@ class State:
 
     @property
     def min_lengths(self) -> list[int]:
-        """The minimum length, other than 0, that each sequence can be truncated to."""
+        """The minimum length, other than 0, to which each sequence can be truncated."""
         return self._lengths_by(self._binding.kernel.state_min_length)
 
     def truncate(self, length: int, sequence: int | None = None) -> None:
-        """Truncates one sequence, or all if `sequence` is None, to `length` tokens. Raises ValueError if a sequence is
-        shorter, or if `length` is above 0 and below the sequence's element of `min_lengths`; then no sequence
-        changes."""
+        """Truncates one sequence, or all if `sequence` is None, to `length` tokens. Raises ValueError, without any
+        change, if a sequence is shorter, or `length` is between 0 and its `min_lengths`."""
         with self._lock:
             self._truncate(length, sequence)
 
@@ -208,8 +205,8 @@ class State:
                 ctypes.byref(self._call().problem), _aligned(self._memory), one, length))
 
     def assign(self, sequence: int, source: State, source_sequence: int) -> None:
-        """Overwrites a sequence with a sequence of `source`: a state of this kernel with equal heads, batch and
-        capacity, or this state itself."""
+        """Copies a sequence of `source` to a sequence of this state. `source` is of this kernel with equal heads,
+        batch and capacity."""
         with self._locked_with(source):
             self._assign(sequence, source, source_sequence)
 
@@ -270,8 +267,7 @@ class State:
 
 def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,
            given: Mapping[str, Any]) -> State:
-    """A state from the bytes of tobytes(). Its batch and heads, and its capacity if it is limited, are in the bytes.
-    `otherwise`: the capacity if the bytes contain none."""
+    """A state from the bytes of tobytes(). `otherwise`: the capacity if the bytes contain none."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{kernel.name}: data is a {type(data).__name__}; expected the bytes from State.tobytes()")
     data = bytes(data)
@@ -282,5 +278,5 @@ def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: 
         binding.check(-12)
     made = State(kernel, binding, batch, capacity or otherwise, 0, rewind, seed, threads, given)
     made._take(heads, kv_heads, data)
-    made.lengths  # the kernel checks the bytes, and an exception is raised if they are damaged
+    made.lengths  # the kernel raises an exception for damaged bytes
     return made

@@ -1,5 +1,4 @@
-"""Kernels in JAX, on the CPU. A kernel is a foreign function of XLA, with its own gradient (custom_vjp) and its own
-rule for vmap."""
+"""Kernels in JAX on the CPU: foreign functions of XLA with gradients (custom_vjp) and a rule for vmap."""
 from __future__ import annotations
 
 import contextlib
@@ -43,7 +42,7 @@ def _compiler() -> list[str]:
 
 @contextlib.contextmanager
 def _held(folder: str) -> Iterator[None]:
-    """Locks a temporary folder in the cache, because attnc removes temporary folders that nobody has locked."""
+    """Locks a temporary folder in the cache. attnc removes unlocked ones."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -54,7 +53,7 @@ def _held(folder: str) -> Iterator[None]:
 
 @functools.lru_cache(maxsize=None)
 def _register(cache: str) -> None:
-    """Compiles the handler for this jaxlib, unless it is in the cache, and registers it with XLA."""
+    """Registers the handler with XLA, and compiles it if needed."""
     folder = importlib.resources.files(__package__)
     with importlib.resources.as_file(folder / "xla.c") as source, \
             importlib.resources.as_file(folder / "attnrt.h") as header:
@@ -73,7 +72,7 @@ def _register(cache: str) -> None:
                 if done.returncode != 0:
                     raise CompilerError(f"the handler for XLA cannot be compiled: {shlex.join(done.args)}\n{done.stdout}")
                 os.chmod(made, 0o700)
-                os.replace(made, path)  # replaces the file atomically: another process may write it at the same time
+                os.replace(made, path)  # atomic, because another process may write it, too
     library = ctypes.CDLL(path)
     jax.ffi.register_ffi_target(_TARGET, _pycapsule(library.attnc_call), platform="cpu")
 
@@ -98,11 +97,9 @@ def _foreign(kernel: Kernel, library: str, results: Any, *arrays: Any) -> Any:
 
 def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
              split: Callable[[int], bool], merges: bool) -> Callable[..., Any]:
-    """Adds a rule for vmap to the function. With `merges`, the axis of vmap is merged into the batch of one call.
-    Otherwise there is one call for each index of the axis.
+    """Adds a rule for vmap. With `merges`, the axis of vmap is merged into the batch. Otherwise each index is one call.
 
-    has_batch(number): whether the first axis of this argument is the batch; split(number): whether the first
-    axis of this result is the batch"""
+    has_batch(number): whether this argument has a batch axis; split(number): whether this result has one"""
     made: Any = jax.custom_batching.custom_vmap(function)
 
     def rule(size: int, is_batched: Any, *arrays: Any) -> Any:
@@ -128,7 +125,7 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
 
 @functools.lru_cache(maxsize=None)
 def _function(kernel: Kernel) -> Callable[..., Any]:
-    """The function attend(q, k, v, *parameters) of a kernel, which JAX can differentiate."""
+    """The function attend(q, k, v, *parameters) of a kernel, with gradients."""
     _register(os.path.dirname(kernel.library))
     shapes = [p.shape for p in kernel.parameters]
 
@@ -155,9 +152,9 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
                         tuple(_array(a.shape, a.dtype) for a in like), *arrays)
 
     count = 3 + len(shapes)
-    merges = not learned  # a gradient with respect to a learned parameter sums over the batch, so batches stay apart
+    merges = not learned  # a gradient of a learned parameter sums over the batch, so batches stay apart
     forward_batched = _batched(kernel, forward, has_batch, lambda number: True, merges)
-    # the saved values of a merged batch cannot be split
+    # saved values of a merged batch cannot be split
     saving_batched = _batched(kernel, saving, has_batch, lambda number: number == 0, merges)
     backward_batched = _batched(kernel, backward, lambda number: has_batch(number) and number != count + 1,
                                 lambda number: True, merges)

@@ -34,12 +34,12 @@ def _kernel_of(name: str) -> Kernel:
 
 
 def _text_as(name: str, dtype: str) -> str:
-    """The text of the same spec with another dtype, such as "bf16"."""
+    """The text of the spec with another dtype."""
     return json.dumps([*json.loads(name), "dtype=" + dtype])
 
 
 class _Kept(Saved):
-    """A Saved whose memory is a tensor, because autograd stores tensors from forward to backward."""
+    """A Saved in a tensor, which autograd can store."""
 
     def __init__(self, tensor: Tensor) -> None:
         super().__init__()
@@ -52,8 +52,7 @@ class _Kept(Saved):
 
 
 def _saved_size(kernel: Kernel, rows: Any) -> Any:
-    """The number of elements that forward saves for `rows` rows of the result. Each saved array takes a multiple of 64
-    bytes."""
+    """The number of elements that forward saves for `rows` rows. Each saved array is a multiple of 64 bytes."""
     info = kernel._gradient_info()
     size = 8 if kernel.dtype == "f64" else 4
     line = 64 // size
@@ -107,7 +106,7 @@ def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: T
     binding = made._with_gradients()
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
-        dout = dout.contiguous()  # the gradient of a sum, for example, is an expanded tensor with stride 0
+        dout = dout.contiguous()  # the gradient of a sum has stride 0
     result = binding.backward(q.detach(), k.detach(), v.detach(), out.detach(), dout.detach(),
                               _given(made, parameters), _seed(seed, drawn), _Kept(saved), names, None, torch.get_num_threads())
     return [getattr(result, name) for name in names]
@@ -172,7 +171,7 @@ _backward.register_autograd(_differentiate_twice, setup_context=_keep_nothing)
 
 
 def _merged(a: Tensor, dim: Optional[int], count: int) -> Tensor:
-    """Merges the axis of vmap into the batch axis: [count, B, …] becomes [count * B, …]."""
+    """Merges the axis of vmap into the batch: [count, B, …] becomes [count * B, …]."""
     a = a.movedim(dim, 0) if dim is not None else a.expand(count, *a.shape)
     return a.reshape(count * a.shape[1], *a.shape[2:])
 
@@ -208,7 +207,7 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
     if made.dropout and (any(wanted[3:]) or in_dims[5] is None):
         raise NotImplementedError(f"{made.name}: this call of vmap would not draw what forward drew, because dropout "
                                   "draws by the index in the batch")
-    if any(wanted[3:]):  # a gradient with respect to a parameter sums over the batch, so each call needs its own
+    if any(wanted[3:]):  # a gradient of a parameter sums over the batch, so each call needs its own
         arrays = [a.movedim(dim, 0) if dim is not None else a.expand(count, *a.shape)
                   for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
         each = []
@@ -233,8 +232,7 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
 
 
 def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
-    """Checks q, k and v before an operator is called. The checks of the kernel's call come too late: tracing a graph
-    calls no kernel."""
+    """Checks q, k and v before an operator, because tracing calls no kernel."""
     dtype = _DTYPES[kernel.dtype]
     sizes: dict[str, int] = {}
     for name, a in zip("qkv", (q, k, v)):
@@ -253,8 +251,7 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
 
 
 def _values(kernel: Kernel, k: Any, v: Any) -> Any:
-    """The operand v of an operator. If the values are the keys, it is a view of k without a gradient, because the
-    gradient with respect to k has that of the values."""
+    """The operand v of an operator. If values are keys, it is a view of k without a gradient."""
     if not kernel.values_are_keys or not isinstance(k, Tensor):
         return v
     return k.detach()[..., :kernel.value_dim]
@@ -273,8 +270,7 @@ def _refuse_tangents(name: str, *tensors: Any) -> None:
 
 
 def _is_undisturbed() -> bool:
-    """Whether no transformation (vmap, grad) and no tracing is active. Then a call works without an operator,
-    which is faster."""
+    """Whether vmap, grad and tracing are inactive. Then a call needs no operator."""
     try:
         return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
     except AttributeError:  # another version of PyTorch names them differently
@@ -282,12 +278,12 @@ def _is_undisturbed() -> bool:
 
 
 def _is_eager(*tensors: Any) -> bool:
-    """Whether _is_undisturbed() and all tensors are plain tensors or parameters, not of other subclasses."""
+    """Whether _is_undisturbed() and all tensors are plain ones."""
     return _is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
 
 
 def _as_tensor(value: Any, word: str) -> Any:
-    """A number becomes a tensor without axes, of the dtype that a parameter has; any other value stays."""
+    """A number becomes a tensor without axes. Other values stay."""
     return torch.tensor(value, dtype=_DTYPES[word], device="cpu") if _is_number(value) else value
 
 
@@ -312,7 +308,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
             and not torch.is_autocast_enabled("cpu") and _is_undisturbed()):
         binding, cores = kernel._binding, torch.get_num_threads()
         key = key_of_tensors(binding, q, k, v, seed, cores)
-        if key is not None:  # forward_again makes all checks, in less time than the code below
+        if key is not None:  # forward_again makes all checks, faster
             return binding.forward_again(key, q, k, v, given, seed, cores)  # type: ignore[no-any-return]
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
@@ -345,8 +341,7 @@ def _text_of_formula(*formula: Any) -> str:
 
 
 def _constant_size(size: int) -> int:
-    """The value of a size as a number, even if torch.compile has a symbol for it: each head size needs its own kernel.
-    int() would keep the symbol."""
+    """A size as a number, even if torch.compile has a symbol for it. int() would keep the symbol."""
     return len(list(range(size)))
 
 
@@ -356,7 +351,7 @@ _constant(_sole_subscripts)
 
 
 def _names_of_formula(*formula: Any) -> Tuple[str, ...]:
-    """The names of the arrays that the kernel takes, in its order."""
+    """The names of the kernel's arrays, in its order."""
     return tuple(p.name for p in _of_formula(*formula).parameters)
 
 
@@ -367,7 +362,7 @@ _constant(_text_as)
 def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arrays: Mapping[str, Any],
                  seed: Optional[int], out: Any,
                  threads: Optional[int]) -> Tensor:
-    """attnc.attention() for tensors. In a graph of torch.compile the kernel is represented by its text."""
+    """attnc.attention() for tensors. In a graph, the kernel is its text."""
     if torch.compiler.is_compiling() and out is None and threads is None:
         _refuse_tangents("attention", q, k, v)
         *words, head_dim, value_dim, dtype = formula
@@ -380,7 +375,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
 
 def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters: Sequence[Optional[Tensor]],
                seed: Optional[int] = None) -> Tensor:
-    """Calls the kernel with this text. In a graph of torch.compile it calls the operator."""
+    """Calls the kernel of this text, in a graph through the operator."""
     if not torch.compiler.is_compiling():
         kernel = _kernel_of(text)
         kernel._check_values(v)
@@ -425,7 +420,7 @@ class Attention(nn.Module):
         self._seed = self.kernel.seed if seed == 0 and self.kernel.seed is not None else seed
         self._sizes = {"heads": heads, "kv_heads": kv_heads, "n_q": n_q, "n_k": n_k}
         for word, array in self._initial().items():
-            tensor = torch.empty(array.shape, dtype=array.dtype)  # on the device of a torch.device() context
+            tensor = torch.empty(array.shape, dtype=array.dtype)  # on the device of torch.device()
             if self._is_learned(word):
                 self.register_parameter(word, nn.Parameter(tensor))
             else:
@@ -440,8 +435,7 @@ class Attention(nn.Module):
         return any(p.keyword == word and _is_learned(p) for p in self.kernel.parameters)
 
     def reset_parameters(self) -> None:
-        """Sets the parameters and buffers to their initial values, for example after to_empty() of a module that was
-        made on the device "meta"."""
+        """Sets parameters and buffers to their initial values, for example after to_empty()."""
         with torch.no_grad():
             for word, array in self._initial().items():
                 getattr(self, word).copy_(array)

@@ -1,6 +1,5 @@
-/* The handler that XLA calls for a kernel through its foreign function interface, compiled with the headers of the
-   installed jaxlib (jax.py). Operands: q, k, v, the parameters and, for gradients, out, the saved values, and dout.
-   Attributes name the library and the kernel. Arrays are contiguous. */
+/* The handler that XLA calls for a kernel, compiled with jaxlib's headers (jax.py). Operands: q, k, v, the
+   parameters, and for gradients out, the saved values and dout. Attributes name the library and the kernel. */
 #include "attnrt.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@ static XLA_FFI_Error *fail(const XLA_FFI_CallFrame *frame, const char *message, 
     return frame->api->XLA_FFI_Error_Create(&args);
 }
 
-/* attn_strerror is in a library that kernels do not need, so the messages are here. */
+/* attn_strerror is in a library that kernels do not need. */
 static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, const char *name, int error)
 {
     char message[MAX_NAME + 200];
@@ -33,7 +32,7 @@ static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, const char *name, i
                 error == ATTN_EMEMORY ? XLA_FFI_Error_Code_RESOURCE_EXHAUSTED : XLA_FFI_Error_Code_INVALID_ARGUMENT);
 }
 
-/* Reads an attribute that is a word; false if it is missing or too long. */
+/* Reads a word. Returns false if it is missing or too long. */
 static int word(const XLA_FFI_Attrs *attrs, const char *name, char *out, size_t size)
 {
     for (int64_t k = 0; k < attrs->size; k++) {
@@ -112,7 +111,7 @@ XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame)
     if (!word(&frame->attrs, "library", library, sizeof library) || !word(&frame->attrs, "kernel", name, sizeof name))
         return fail(frame, "attnc: the attributes name no kernel", XLA_FFI_Error_Code_INVALID_ARGUMENT);
     snprintf(symbol, sizeof symbol, "%s_kernel", name);
-    /* The library stays loaded: idle threads of OpenMP still execute code of the libraries that it loaded. */
+    /* The library stays loaded, because idle OpenMP threads still execute its code. */
     void *code = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const struct attn_kernel *kernel = code ? dlsym(code, symbol) : NULL;
     if (!kernel)
