@@ -1,11 +1,10 @@
-/* Writes integer expressions as forms (struct form), and finds bounds of forms over the current ranges of axes. Terms
-   of a form have bounds, too: a quotient grows with its dividend, and a remainder is below its divisor. */
+/* Writes integer expressions as forms (struct form), and bounds forms over the current ranges of axes. A quotient
+   grows with its dividend, and a remainder is below its divisor. */
 #include "analysis.h"
 
 #include <stdlib.h>
 
-/* Limits of the weights and constants of a form. They exclude overflow, so a form can be rearranged like a mathematical
-   sum. */
+/* Limits of a form's weights and constants, which exclude overflow. */
 enum { LARGEST_WEIGHT = 1 << 30 };
 static const int64_t LARGEST_NUMBER = INT64_C(1) << 40;
 
@@ -42,8 +41,7 @@ static bool not_negative(const struct expr *e)
     }
 }
 
-/* Returns x if e is a sum in which floormod(x, by) is subtracted, such as x + 1 - floormod(x, by). Returns NULL for any
-   other e. */
+/* Returns x if e is a sum that subtracts floormod(x, by), such as x + 1 - floormod(x, by); otherwise NULL. */
 static const struct expr *rounded_down(const struct expr *e, const struct expr *by)
 {
     if (e->op == EXPR_SUB && e->arg[1]->op == EXPR_FLOORMOD && e->arg[1]->arg[1] == by) return e->arg[1]->arg[0];
@@ -58,7 +56,7 @@ bool floor_quotient(struct module *m, const struct expr *e, const struct expr **
     *by = e->arg[1]->integer;
     *x = rounded_down(e->arg[0], e->arg[1]);
     if (*x && divided(m, *x, *by) == e) return true;
-    *x = e->arg[0]; /* C's division rounds down if x is not negative */
+    *x = e->arg[0]; /* C rounds down if x is not negative */
     return not_negative(*x);
 }
 
@@ -111,8 +109,8 @@ bool form_scale(struct module *m, struct form *f, int64_t times)
     return true;
 }
 
-/* Whether e is not negative and depends on the index of a batch entry or head and on no other index. Loops over keys
-   are inside loops over batch entries and heads, where such an e usually has a single value. */
+/* Whether e is not negative and depends only on a batch entry or head. Inside loops over these, e usually has one
+   value. */
 static bool of_heads(const struct module *m, const struct expr *e)
 {
     for (int a = 0; a < m->axes; a++)
@@ -122,8 +120,8 @@ static bool of_heads(const struct module *m, const struct expr *e)
     return expr_axes(e) != 0 && not_negative(e);
 }
 
-/* Returns the minimum or maximum of the remainder e. If the smallest and the largest dividend have the same quotient,
-   as for a single head, the remainder grows with the dividend. Otherwise the bound is 0 or the divisor minus 1. */
+/* Returns the minimum or maximum of the remainder e. If all dividends have the same quotient, as for a single head,
+   it grows with the dividend. Otherwise the bound is 0 or the divisor minus 1. */
 static const struct expr *head_remainder(struct module *m, const struct expr *e, bool largest)
 {
     const struct expr *by = e->arg[1], *low = expr_extreme(m, e->arg[0], false),
@@ -143,7 +141,7 @@ const struct expr *expr_of_sequence(struct module *m, const struct expr *e)
     return e;
 }
 
-/* Returns the minimum or maximum of an EXPR_ID: the extreme of the integers in a range of rows and positions. */
+/* Returns the minimum or maximum of an EXPR_ID over a range of rows and positions. */
 static const struct expr *id_extreme(struct module *m, const struct expr *e, bool largest)
 {
     const struct expr *const row = expr_of_sequence(m, e->arg[0]), *const at = expr_of_sequence(m, e->arg[1]),
@@ -158,8 +156,8 @@ static const struct expr *id_extreme(struct module *m, const struct expr *e, boo
                    expr_make(m, EXPR_ADD, to, one, NULL));
 }
 
-/* Returns the minimum or maximum of e, where *times * e is a term of a form. If e is floor(x / k) and *times is a
-   multiple of k, divides *times by k and returns the extreme of k * e = x - floormod(x, k). */
+/* Returns the minimum or maximum of e, a term *times * e. If e is floor(x / k) and k divides *times, divides *times
+   by k and bounds k * e = x - floormod(x, k). */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
 {
     const struct expr *x;
@@ -185,7 +183,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
     if (e->op == EXPR_FLOORMOD && constant) return expr_int(m, largest ? b->integer - 1 : 0);
     if (e->op == EXPR_MOD && constant)
         return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
-    if (e->op == EXPR_MUL) { /* such as key/value head * members, in the number of a query head */
+    if (e->op == EXPR_MUL) { /* such as key/value head * members */
         const struct expr *factor = expr_axes(b) ? a : b, *of = factor == a ? b : a;
         if (expr_axes(factor) || !not_negative(factor)) return NULL;
         x = expr_extreme(m, of, largest);
@@ -228,7 +226,7 @@ const struct expr *expr_extreme(struct module *m, const struct expr *e, bool lar
     return form_add(m, &f, e, 1) ? form_extreme(m, &f, 1, largest) : NULL;
 }
 
-/* Adds up the terms of a and -b. If all terms but constants cancel, the difference is known. */
+/* Adds the terms of a and -b. The difference is known if all terms cancel but constants. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference)
 {
     const struct expr *pending[64], *atom[32];

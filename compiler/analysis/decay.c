@@ -1,5 +1,5 @@
-/* Recognises weights that decay by the same factor from key to key, in whatever form the user wrote them. Such a weight
-   is base^(position of the query - position of the key), times a factor of the query, times a factor of the key. */
+/* Recognises weights that decay by the same factor from key to key. Such a weight is base^(position of the query -
+   position of the key), times a factor of the query, times one of the key. */
 #include "analysis.h"
 
 #include <math.h>
@@ -8,12 +8,12 @@ enum { QUERY, KEY, MAX_LINES = 8 };
 
 /* An exponent, as a sum:
    - scale * (query * position of the query + key * position of the key), for each line
-   - terms[QUERY], which do not depend on the key, and terms[KEY], which do not depend on the query */
+   - terms[QUERY], without the key, and terms[KEY], without the query */
 struct exponent {
     struct module *m;
     const struct value *value;
     int lane, stream;
-    bool ordered; /* no key comes after the query, so abs(query - key) is query - key */
+    bool ordered; /* no key comes after the query: abs(query - key) is query - key */
     int lines;
     struct {
         const struct expr *scale;
@@ -37,7 +37,7 @@ static const struct expr *make(const struct exponent *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* Adds factor * scale * e to the terms of the query or of the key. Returns false if e depends on both. */
+/* Adds factor * scale * e to the terms of the query or key. Returns false if e depends on both. */
 static bool add_term(struct exponent *x, const struct expr *e, const struct expr *scale, double factor)
 {
     if (expr_is_real(e, 0)) return true;
@@ -59,8 +59,8 @@ static bool add_line(struct exponent *x, const struct expr *scale, double query,
     return true;
 }
 
-/* Splits a form into *query * (position of the query) + *key * (position of the key) + a remainder without their
-   indices. Returns the remainder, and removes the indices from the form. The position of query i is i + n_k - n_q. */
+/* Splits a form into *query * (position of the query) + *key * (position of the key) + a remainder, and returns the
+   remainder. */
 static const struct expr *take_positions(struct exponent *x, struct form *f, int64_t *query, int64_t *key)
 {
     *query = f->weight[x->lane];
@@ -141,7 +141,7 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
     const char *what = arena_printf(m->arena, "%s(…) of query and key has no finite features", expr_name(e->op));
     if (e->op != EXPR_POW && e->op != EXPR_EXP && e->op != EXPR_EXP2) return what;
     if ((base && !independent(x, base)) || !add(x, e->arg[base ? 1 : 0], one, 1)) return what;
-    const struct expr *rate = NULL; /* the exponent grows by `rate` if the distance grows by 1 */
+    const struct expr *rate = NULL; /* the exponent grows by `rate` per position */
     for (int k = 0; k < x->lines; k++) {
         if (x->line[k].query != -x->line[k].key) return what;
         const struct expr *part = make(x, EXPR_MUL, x->line[k].scale, expr_real(m, x->line[k].query));

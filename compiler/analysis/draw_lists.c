@@ -1,4 +1,4 @@
-/* Computes the workspace for lists of blocks that `random` masks draw, and for unions of ranges. */
+/* Computes the workspace for drawn lists of blocks, and for unions of ranges. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -29,8 +29,7 @@ void draw_lists(const struct stmt *s, struct drawn_list *list)
     for (const struct stmt *inner = s->body; inner; inner = inner->next) draw_lists(inner, list);
 }
 
-/* Returns the maximum number of lists for one tile: a list for each block that the tile overlaps. The blocks are along
-   the lane axis or along the stream. */
+/* Returns the maximum number of lists for a tile: one for each block that it overlaps. */
 static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
 {
     struct roles roles;

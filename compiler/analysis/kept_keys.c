@@ -1,8 +1,6 @@
-/* Finds out whether a program reads only a constant number of keys at the start of the sequence and a constant number
-   of keys before the query, as with a window. If so, a state can drop all other keys.
-   The method is interval arithmetic. P is the position of the first query of a tile. Every number in the bounds of a
-   loop gets two intervals with constant ends: one for the number, one for the number minus P. So the result holds for
-   all positions, and none has to be tried. */
+/* Tells whether a program reads only a constant number of keys at the start, and a constant number before the query.
+   Then a state can drop all others. The method is interval arithmetic. P is the position of a tile's first query. A
+   number gets two intervals: one for the number, one for the number minus P. So the result holds for all positions. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 
@@ -15,20 +13,20 @@ struct span {
     int64_t low, high;
 };
 
-/* `plain` is the interval of a number. `past` is the interval of the number minus P. */
+/* plain: the interval of a number. past: the interval of the number minus P */
 struct bounds {
     struct span plain, past;
 };
 
-/* A sum of multiples of the following numbers, plus other terms. The members with these names are the factors.
+/* A sum of multiples of these numbers, and of other terms. Members with these names are the factors.
    - position: P
    - first: the index of the tile's first query
    - tile: the number of queries in the tile
-   - remaining: the number of queries from the tile's first query on; n_q = first + remaining, n_k = P + remaining */
+   - remaining: the number of queries from `first` on; n_q = first + remaining, n_k = P + remaining */
 struct sum {
     int64_t position, first, tile, remaining; /* factors */
-    struct span plain;                        /* the interval of the sum of the other terms */
-    struct span past; /* the interval of that sum minus more * P, because some terms are bounded only relative to P */
+    struct span plain;                        /* the interval of the other terms */
+    struct span past;                         /* the interval of the other terms minus more * P */
     int64_t more;
 };
 
@@ -144,7 +142,7 @@ static void add_terms(const struct finder *x, const struct expr *e, int64_t time
 }
 
 /* Narrows *out to the bounds of position * P + s->first * first + s->tile * tile + s->remaining * remaining + x, for
-   any x in `span` (struct sum). */
+   x in `span`. */
 static void close(const struct finder *x, const struct sum *s, struct span span, int64_t position, struct bounds *out)
 {
     span = add(span, scale((struct span){1, NONE}, s->tile));
@@ -200,7 +198,7 @@ static int truth(const struct finder *x, const struct expr *e)
     return p == UNKNOWN || e->op == EXPR_EQ ? p : !p;
 }
 
-/* Returns the bounds of a quotient or remainder. Finite bounds need a constant divisor above 0. */
+/* Returns the bounds of a quotient or remainder, finite only for a constant divisor above 0. */
 static struct bounds of_quotient(const struct finder *x, const struct expr *e)
 {
     const int64_t by = e->arg[1]->op == EXPR_INT ? e->arg[1]->integer : 0;
@@ -254,8 +252,8 @@ static struct bounds bounds_of(const struct finder *x, const struct expr *e)
 
 /* ---- loops ---- */
 
-/* Extends `first` or `back` to include the keys from <= j < to. `back` is extended if `from` has a lower bound relative
-   to P. Otherwise `first` is extended; returns false if `to` has no constant upper bound. */
+/* Extends `first` or `back` to include the keys from <= j < to. `back` if `from` is bounded relative to P, otherwise
+   `first`. Returns false if `to` has no constant bound. */
 static bool take_range(struct finder *x, const struct expr *from, const struct expr *to)
 {
     const struct bounds end = to ? bounds_of(x, to) : (struct bounds){anything, anything};
@@ -299,10 +297,9 @@ bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back)
     struct finder x = {.m = m, .lane = roles.lane, .stream = roles.stream, .few = c->program.few};
     for (int a = 0; c->program.few && a < m->axes; a++)
         if (m->axis[a].source == SIZE_N_Q) x.lane = a;
-    for (int a = 0; c->program.by_heads && a < m->axes; a++) /* the queries of a head have the place of heads */
+    for (int a = 0; c->program.by_heads && a < m->axes; a++) /* the queries of a head are in the place of heads */
         if (m->axis[a].source == SIZE_MEMBERS) x.lane = a;
-    int64_t fails = -1,
-            after = 0; /* the lowest P from which on bounds are known; `back` is then extended for lower positions */
+    int64_t fails = -1, after = 0; /* the lowest P with known bounds; `back` is then extended for lower positions */
     while (!finds(&x, c, after)) {
         if (after > FARTHEST) return false;
         fails = after;

@@ -1,5 +1,5 @@
-/* Makes the table of a kernel's arrays, in this order: the arrays that every kernel has (kernel_arrays.def), the
-   outputs of the graph other than `out`, its parameters, the gradients with respect to learned parameters. */
+/* Makes the table of a kernel's arrays: those of every kernel (kernel_arrays.def), other outputs, parameters,
+   gradients of parameters. */
 #include "analysis.h"
 
 #include <stddef.h>
@@ -26,7 +26,7 @@ static const struct fixed_array {
     const char *name;
     enum array_access access[ENTRIES];
     enum array_size heads, length;
-    size_t elements; /* the offset in struct spec of the number of elements in a row; a spec calls it `key` */
+    size_t elements; /* the offset in struct spec of a row's size; a spec calls it `key` */
     const char *key;
     const char *gradient_of;
 } fixed[] = {
@@ -52,8 +52,8 @@ static const char *identifier_of(struct arena *arena, const char *name)
     return made;
 }
 
-/* Sets the axes of an array from the axes of its value. An axis of key/value heads, followed by an axis of the members
-   of each, becomes one axis of query heads. */
+/* Sets the axes of an array from its value. An axis of key/value heads and one of members become one axis of query
+   heads. */
 static void set_axes(struct kernel_array *a, const struct module *m, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++) {
@@ -79,7 +79,7 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
         case SIZE_UNITS:
-        case SIZE_ROWS: to->constant = true; break; /* no array of a caller has such an axis */
+        case SIZE_ROWS: to->constant = true; break; /* no array of a caller has it */
         }
     }
 }
@@ -99,8 +99,7 @@ static enum array_role role_of(const struct kernel_array *a)
     return array_has_size(a, ARRAY_SIZE_HEADS) || array_has_size(a, ARRAY_SIZE_KV_HEADS) ? ROLE_PER_HEAD : ROLE_SHARED;
 }
 
-/* Whether the axes are: batch (optional), heads (optional), queries or keys, a constant axis (optional), in this order.
- */
+/* Whether the axes are batch (optional), heads (optional), queries or keys, a constant axis (optional). */
 static bool rows_of_tokens(const struct kernel_array *a)
 {
     int k = 0;
@@ -136,8 +135,7 @@ int kernel_array_find(const struct kernel_arrays *all, const char *name)
     return -1;
 }
 
-/* Returns the name of the array that an array is within, or NULL. The gradient with respect to an array that is within
-   another is within the gradient with respect to the other. */
+/* Returns the name of the array that contains this array, or NULL. Gradients are contained in the same way. */
 static const char *within_of(const struct graph *g, const struct fixed_array *a)
 {
     const int v = graph_find(g, a->gradient_of ? a->gradient_of : a->name);
@@ -166,7 +164,7 @@ static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const 
     }
 }
 
-/* Whether e compares elements of the integer parameter with each other. */
+/* Whether e compares elements of the integer parameter. */
 static bool compares(const struct expr *e, const char *name)
 {
     const struct expr *const a = e->arg[0], *const b = e->arg[1];

@@ -1,6 +1,5 @@
-/* Warns of two kinds of values that may overflow: exponentials with an unbounded argument in the user's expressions,
-   and weights of high degree. The stabilise pass divides most of them by the maximum of a row; the others are
-   reported. */
+/* Warns of values that may overflow: users' exponentials with an unbounded argument, and weights of high degree. The
+   pass stabilise makes most of them safe. */
 #include "analysis.h"
 #include "../expression/expression.h"
 #include "../schedule/schedule.h"
@@ -9,8 +8,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Whether e is computed only from constants and maxima over rows, or is max(m, x), where m is such a maximum. exp(e) is
-   then a factor of a whole row of the result, so it is not reported. */
+/* Whether e has only constants and maxima over rows, or is max(m, x) with such a maximum m. Then exp(e) is a factor
+   of a whole row and is not reported. */
 static bool is_maximum(const struct graph *g, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND)
@@ -26,7 +25,7 @@ static bool is_maximum(const struct graph *g, const struct value *v, const struc
     return any && (all || e->op == EXPR_MAX);
 }
 
-/* Returns the exponent of exp, exp2, expm1 or pow, or NULL for any other operation. */
+/* Returns the exponent of exp, exp2, expm1 or pow, or NULL. */
 static const struct expr *exponent_of(const struct expr *e)
 {
     const bool one = e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_EXPM1;
@@ -44,7 +43,7 @@ static bool has_loose_exponential(const struct graph *g, const struct value *v, 
     return false;
 }
 
-/* Whether a compiled form has an exponential whose exponent is unbounded and not relative to a maximum. */
+/* Whether a compiled form has an unbounded exponent that is not relative to a maximum. */
 static bool any_loose(const struct compilation *const *compilation, int compilations)
 {
     for (int c = 0; c < compilations; c++) {
@@ -93,7 +92,7 @@ static double norm_max(const struct graph *g, const struct value *row)
     return INFINITY;
 }
 
-/* Returns a bound of the inner products of queries and keys: the product of their maximum norms. Infinity: no bound. */
+/* Returns a bound of inner products of queries and keys, from their norms, or infinity. */
 static double product_max(const struct graph *g)
 {
     double max = 0;
@@ -117,8 +116,8 @@ static bool is_factor(const struct expr *e, const struct expr *factor)
     return e == factor || (e->op == EXPR_MUL && (is_factor(e->arg[0], factor) || is_factor(e->arg[1], factor)));
 }
 
-/* Whether e can be infinite or NaN because its subexpression x is infinite. x does no harm inside an expression that
-   stays within ±largest, or in a positive denominator. `s` is the range of the operands. */
+/* Whether an infinite subexpression x can make e infinite or NaN. It cannot inside a bounded expression or a
+   positive denominator. `s`: the range of the operands. */
 static bool is_exposed(const struct expr *e, const struct expr *x, struct real_range s, double largest)
 {
     if (e == x) return true;
@@ -131,8 +130,8 @@ static bool is_exposed(const struct expr *e, const struct expr *x, struct real_r
     return false;
 }
 
-/* Warns of an exponential in e that overflows for some s with |s| <= max. An exponential that is a factor of the whole
-   weight is reported only if no other exponential overflows. */
+/* Warns of an exponential in e that overflows for some |s| <= max. One that is a factor of the whole weight is
+   reported only if there is no other. */
 static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double max, enum dtype dtype,
                             struct diagnostics *d)
 {
@@ -152,7 +151,7 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
     const char *above = power ? "" : arena_printf(arena, ", above %.1f", log(largest));
     const char *bound = power ? ""
                               : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))",
-                                             floor(log(largest)) - 28); /* exp(28) leaves room for sums over rows */
+                                             floor(log(largest)) - 28); /* exp(28) leaves room for sums */
     diagnostics_warning(d, found->at, "%s'%s' overflows %s if its exponent is large%s; rows of the result are then NaN",
                         where, expr_c_function(found->e->op), dtype_name(dtype_of_sums(dtype)), above);
     diagnostics_note(
@@ -162,8 +161,8 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
         bound);
 }
 
-/* Warns if the weight is a high power, which overflows for a moderate base, and a compiled form does not divide it by
-   the maximum of its row. */
+/* Warns if the weight is a high power that overflows for a moderate base, and no form divides it by the row's
+   maximum. */
 static void warn_powers(const struct spec *spec, const struct graph *source,
                         const struct compilation *const *compilation, int compilations, struct diagnostics *d)
 {

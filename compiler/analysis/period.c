@@ -1,29 +1,28 @@
-/* Finds the keys that the periodic conditions of a conjunction select (struct period in analysis.h). A residue is a
-   position modulo the period. The conditions are evaluated for every residue of query and key. */
+/* Finds the keys that periodic conditions select (struct period in analysis.h). A residue is a position modulo the
+   period. The conditions are evaluated for every residue of query and key. */
 #include "analysis.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits:
-   - MAX_RESIDUES: the longest period, in positions
-   - MAX_TRIED: the maximum number of pairs (query residue, key residue) that are tried
-   - MIN_QUERIES: the number of queries in the shortest tile */
+/* - MAX_RESIDUES: the longest period
+   - MAX_TRIED: the maximum number of pairs of residues
+   - MIN_QUERIES: the queries of the shortest tile */
 enum { MAX_RESIDUES = 4096, MAX_TRIED = 1 << 17, MIN_QUERIES = 16 };
 enum side { QUERY, KEY };
 
-/* The expressions for the positions of a query and of a key.
-   - joint: query and key move together by the same number of positions; this counts as a move of side QUERY
-   - swapped: the lanes are keys and the stream is the queries, so `query` is the position of a key, and `key` the
-     position of a query, which may be negative */
+/* Expressions for the positions of a query and a key.
+   - joint: query and key move together; this counts as a move of side QUERY
+   - swapped: the lanes are keys, so `query` is the position of a key, and `key` that of a query, which may be
+     negative */
 struct positions {
     struct module *m;
     const struct expr *query, *key;
     bool joint, swapped;
 };
 
-/* How an integer expression changes. It grows by `by[QUERY]` if the query moves by period[QUERY] positions, and by
-   `by[KEY]` if the key moves by period[KEY] positions. For example, (i - j) / 4 has period {4, 4} and by {1, -1}. */
+/* How an integer expression changes: by `by[QUERY]` if the query moves by period[QUERY] positions, and by `by[KEY]`
+   if the key moves by period[KEY]. Example: (i - j) / 4 has period {4, 4} and by {1, -1}. */
 struct moving {
     int64_t period[2], by[2];
 };
@@ -40,7 +39,7 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* ---- how expressions change ---- */
 
-/* Extends the periods of a and b to their least common multiples. Returns false if a multiple is above MAX_RESIDUES. */
+/* Extends the periods of a and b to common multiples. Returns false above MAX_RESIDUES. */
 static bool align(struct moving *a, struct moving *b)
 {
     for (int k = 0; k < 2; k++) {
@@ -70,7 +69,7 @@ static bool multiply(struct moving *a, int64_t times)
     return true;
 }
 
-/* Lengthens both periods so that the expression changes by a multiple of `divisor` in each of them. */
+/* Lengthens both periods so that the expression changes by multiples of `divisor`. */
 static bool whole_multiples(struct moving *a, int64_t divisor)
 {
     for (int k = 0; k < 2; k++) {
@@ -87,7 +86,7 @@ static bool positive(const struct expr *e)
     return e->op == EXPR_INT && e->integer > 0 && e->integer <= MAX_RESIDUES;
 }
 
-/* Sets *out to how e changes (struct moving). Returns false if no period is known in which e changes by a constant. */
+/* Sets *out to how e changes. Returns false if no such period is known. */
 static bool moving(const struct positions *x, const struct expr *e, struct moving *out)
 {
     struct moving other = {{1, 1}, {0, 0}}, third;
@@ -140,7 +139,7 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
 
 /* ---- C's remainder is the mathematical one if nothing is negative ---- */
 
-/* Whether one of the conditions implies e >= 0. Positions of keys are known to be >= 0. */
+/* Whether a condition implies e >= 0. Positions of keys are >= 0. */
 static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions,
                               const struct expr *const *condition)
 {
@@ -150,7 +149,7 @@ static bool said_not_negative(const struct positions *x, const struct expr *e, i
         const struct expr *c = condition[k];
         if ((c->op != EXPR_LE && c->op != EXPR_LT) || c->arg[0]->type == TYPE_REAL || c->arg[1]->type == TYPE_REAL)
             continue;
-        struct form f = {.remainder = expr_int(m, 0)}; /* the condition says b - a >= 0, so e - (b - a) >= 0 suffices */
+        struct form f = {.remainder = expr_int(m, 0)}; /* the condition says b - a >= 0, so e >= b - a suffices */
         if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms)
             continue;
         bool plain = true;
@@ -162,8 +161,7 @@ static bool said_not_negative(const struct positions *x, const struct expr *e, i
     return false;
 }
 
-/* Whether e is never negative. The position of a query can be negative if there are more queries than keys. The
-   position of a key is never negative. */
+/* Whether e is never negative. Positions of queries can be negative, if there are more queries than keys. */
 static bool not_negative(const struct positions *x, const struct expr *e, int conditions,
                          const struct expr *const *condition)
 {
@@ -196,8 +194,8 @@ static bool not_negative(const struct positions *x, const struct expr *e, int co
            said_not_negative(x, e, conditions, condition);
 }
 
-/* Returns e with C's quotients and remainders replaced by quotients and remainders that round down. Each replacement is
-   valid only because the conditions exclude dividends of the opposite sign. */
+/* Returns e with quotients and remainders that round down instead of C's. The conditions exclude dividends for which
+   they differ. */
 static const struct expr *rounded_down(const struct positions *x, const struct expr *e, int conditions,
                                        const struct expr *const *condition)
 {
@@ -232,7 +230,7 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
 
 /* ---- residues ---- */
 
-/* The periodic conditions e[0], …, e[count - 1], and storage to evaluate them for one query and one key. */
+/* The periodic conditions e[0], …, e[count - 1], and memory to evaluate them for a pair. */
 struct trial {
     int count;
     const struct expr **e;
@@ -251,8 +249,8 @@ static bool selects(struct trial *t, int64_t query, int64_t key)
     return true;
 }
 
-/* Returns the length of the shortest run of residues that contains all selected residues. The run may wrap around from
-   the last residue to residue 0. Sets *first to its first residue, *count to the number of selected residues. */
+/* Returns the length of the shortest run of residues that contains all selected ones. It may wrap around. Sets
+ *first to its start, *count to the number of selected residues. */
 static int64_t run_of(const bool *selected, int64_t period, int64_t *first, int64_t *count)
 {
     int64_t longest = -1, last = -1;
@@ -266,7 +264,7 @@ static int64_t run_of(const bool *selected, int64_t period, int64_t *first, int6
     return *count ? period - longest : 0;
 }
 
-/* Sets selected[r] if any of the queries at positions 0, …, queries - 1 selects key r. */
+/* Sets selected[r] if a query at positions 0, …, queries - 1 selects key r. */
 static void try_residues(struct trial *t, int64_t queries, bool *selected)
 {
     for (int64_t r = 0; r < t->period; r++) {
@@ -275,8 +273,8 @@ static void try_residues(struct trial *t, int64_t queries, bool *selected)
     }
 }
 
-/* Whether the selection moves with the query: query q selects key q + r if and only if query 0 selects key r. The
-   selection repeats after `queries` queries, so later queries need no test. */
+/* Whether the selection moves with the query: query q selects key q + r exactly if query 0 selects key r. Later
+   queries repeat the selection. */
 static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
 {
     for (int64_t q = 1; q <= queries; q++)
@@ -285,7 +283,7 @@ static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
     return true;
 }
 
-/* Sets selected[r] if any query q of the positions 0, …, queries - 1 selects key q + r. */
+/* Sets selected[r] if a query q of 0, …, queries - 1 selects key q + r. */
 static void try_along(struct trial *t, int64_t queries, bool *selected)
 {
     for (int64_t r = 0; r < t->period; r++) {
@@ -305,7 +303,7 @@ static int64_t shortest(const bool *selected, int64_t period)
     return period;
 }
 
-/* A selection of `count` residues, all within the `run` residues from `first` on. */
+/* `count` selected residues, within the `run` residues from `first` on. */
 struct residues {
     int64_t period, first, run, count;
 };
@@ -317,15 +315,15 @@ static struct residues residues_of(const bool *selected, int64_t period)
     return made;
 }
 
-/* Whether `these` select a larger share of the keys than `others` do for a tile of MIN_QUERIES queries. The run of
-   `others` moves with the query, so the tile sees MIN_QUERIES - 1 more residues. */
+/* Whether `these` select a larger share of keys than `others`, for a tile of MIN_QUERIES queries. The run of
+   `others` moves, so the tile sees MIN_QUERIES - 1 more residues. */
 static bool is_denser(const struct residues *these, const struct residues *others)
 {
     return these->run * others->period > (others->run + MIN_QUERIES - 1) * these->period;
 }
 
-/* Collects the periodic conditions in `periodic`, with quotients that round down, and returns their number. Sets:
-   - *which: a bit for each of these conditions
+/* Collects the periodic conditions in `periodic`, rounding down, and returns their number. Sets
+   - *which: these conditions, as bits
    - *period: their common period
    - *joint: their common period if query and key move together */
 static int periodic_conditions(const struct positions *x, int conditions, const struct expr *const *condition,
@@ -348,8 +346,7 @@ static int periodic_conditions(const struct positions *x, int conditions, const 
     return count;
 }
 
-/* Returns the first residue that a query selects, as an expression of the query's position. Returns NULL if it is not
-   known, or if a condition depends on more than the residue of the key. */
+/* Returns the first residue that a query selects, as an expression of its position, or NULL. */
 static const struct expr *first_residue(const struct positions *x, const struct trial *t)
 {
     struct module *m = x->m;
@@ -363,8 +360,8 @@ static const struct expr *first_residue(const struct positions *x, const struct 
     return expr_replace(m, ranges.range[0].from, row, x->query);
 }
 
-/* Sets *out for tiles of queries with equal residues, such as 1, 5, 9 modulo 4. The run is the longest over all query
-   residues, so it holds the keys of every tile. out->run stays 0 if the first residue is not known. */
+/* Sets *out for tiles of queries with equal residues, such as 1, 5, 9 modulo 4. The run is long enough for every
+   tile. 0: unknown. */
 static void find_alike(const struct positions *x, struct trial *t, const struct expr *position, struct alike *out)
 {
     struct module *m = x->m;
@@ -388,7 +385,7 @@ static void find_alike(const struct positions *x, struct trial *t, const struct 
     *out = (struct alike){t->period, run, min == run, expr_replace(m, first, x->query, residue)};
 }
 
-/* Returns n_k - n_q, the difference between a query's position and its index. */
+/* Returns n_k - n_q, the position of query 0. */
 static const struct expr *position_shift(struct module *m, int lane_axis, int stream_axis)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
@@ -396,8 +393,8 @@ static const struct expr *position_shift(struct module *m, int lane_axis, int st
                      expr_leaf(m, EXPR_SIZE, swapped ? stream_axis : lane_axis), NULL);
 }
 
-/* Returns the condition with x->query and x->key in place of indices. Returns 1, so that the condition is ignored, if
-   the axes are swapped and the condition uses the index of a query outside of the query's position. */
+/* Returns the condition in terms of x->query and x->key. Returns 1, which is ignored, if the axes are swapped and
+   the condition uses a query's index without its position. */
 static const struct expr *of_positions(const struct positions *x, int lane_axis, const struct expr *shift,
                                        const struct expr *condition)
 {
@@ -415,7 +412,7 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
                         const struct expr *const *condition, struct period *out)
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
-    /* LO of the lane axis stands for the position of a lane, because no condition contains LO */
+    /* LO of the lane axis stands for the position of a lane */
     const struct positions x = {.m = m,
                                 .query = expr_leaf(m, EXPR_LO, lane_axis),
                                 .key = expr_leaf(m, EXPR_INDEX, stream_axis),
@@ -453,7 +450,7 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
     out->period = at.period;
     out->run = at.run;
     out->exact = at.count == at.run && (moves || !of_query);
-    /* results are in indices: add `shift` to the index of a query, or subtract it if the stream is the queries */
+    /* results are in indices: add `shift` to the index of a query, or subtract it if the stream is queries */
     const struct expr *lane = swapped ? x.query : expr_make(m, EXPR_ADD, x.query, shift, NULL),
                       *first = expr_int(m, at.first);
     out->phase = out->with_query ? expr_make(m, EXPR_ADD, lane, first, NULL) : first;

@@ -1,5 +1,5 @@
-/* Tests whether the result of a query stays the same if the query and all keys move by the same number of positions. If
-   so, sums over a sequence stay valid when the sequence is appended to another sequence. */
+/* Tests whether a query's result stays the same if all positions move by the same number. Then sums stay valid when
+   a sequence is appended to another. */
 #include "analysis.h"
 
 /* All positions move by `by`. */
@@ -9,8 +9,8 @@ struct shift {
     int64_t by;
 };
 
-/* Whether e is the position of a query or a key. In a state no position is negative, so C's quotient of a position
-   rounds down: if all positions move by 2 n, position / n grows by 2. */
+/* Whether e is a position. In a state no position is negative, so C's quotient rounds down: if all positions move by
+   2 n, position / n grows by 2. */
 static bool is_position(const struct shift *x, const struct expr *e)
 {
     struct module *const m = x->g->module;
@@ -20,8 +20,7 @@ static bool is_position(const struct shift *x, const struct expr *e)
            e == expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, x->lane), offset, NULL);
 }
 
-/* Sets *by to the amount by which e grows if all positions move. Returns false if the amount is not known or not the
-   same everywhere. */
+/* Sets *by to the growth of e if all positions move. Returns false if it is not known or not constant. */
 static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
 {
     int64_t of[3] = {0, 0, 0};

@@ -1,10 +1,10 @@
-/* Finds weights that are high powers, such as (s + alpha)^20, and that overflow for ordinary numbers. */
+/* Finds weights that are high powers, such as (s + alpha)^20, and overflow for ordinary numbers. */
 #include "analysis.h"
 
 #include <float.h>
 #include <math.h>
 
-/* Ordinary numbers: a base below 2^ORDINARY_BITS, and a row of at most 2^ROW_BITS keys. */
+/* Ordinary: a base below 2^ORDINARY_BITS, and at most 2^ROW_BITS keys. */
 enum { ORDINARY_BITS = 10, ROW_BITS = 20 };
 
 int64_t overflow_degree(enum dtype dtype)
@@ -23,8 +23,8 @@ double underflow_base(enum dtype dtype, double degree)
     return pow(dtype == DTYPE_F64 ? DBL_MIN : (double)FLT_MIN, 1 / degree);
 }
 
-/* Returns a bit for each operand that varies along all sequence axes of a map. An inner product of a query and a key
-   does; a coefficient does not. */
+/* Returns the operands that vary along all sequence axes of a map, as bits. An inner product does, a coefficient
+   does not. */
 static uint32_t operands_of_points(const struct module *m, const struct value *v)
 {
     uint32_t points = 0, bits = 0;
@@ -35,8 +35,7 @@ static uint32_t operands_of_points(const struct module *m, const struct value *v
     return bits;
 }
 
-/* Returns the degree with which e grows with the operands in the bit set `operands`: 3 for x * x^2. Returns 0 if e does
-   not grow like a power. */
+/* Returns the degree of e in the operands `operands`: 3 for x * x^2. Returns 0 if e does not grow like a power. */
 static double growth_of(const struct expr *e, uint32_t operands)
 {
     if (e->op == EXPR_OPERAND) return operands >> e->integer & 1;
@@ -59,7 +58,7 @@ static double growth_of(const struct expr *e, uint32_t operands)
     }
 }
 
-/* Writes e as base^degree. If e is no power, the base is e and the degree is 1. */
+/* Writes e as base^degree. Otherwise the degree is 1. */
 static struct power_factor power_of(const struct expr *e)
 {
     if (e->op == EXPR_MUL) {

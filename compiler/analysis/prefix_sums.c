@@ -1,5 +1,4 @@
-/* Finds prefix sums: sums of terms over all positions up to the position of a query or of a key. Kernels compute them
-   at the start of a call (pass/prefix_sums.c). */
+/* Finds prefix sums: sums over all positions up to a query or key. Kernels compute them first (pass/prefix_sums.c). */
 #include "analysis.h"
 
 #include <string.h>
@@ -28,7 +27,7 @@ enum prefix_array prefix_array_find(const char *name)
     return (enum prefix_array)array;
 }
 
-/* Whether e is the position of the query with the index of `axis`: its index + n_k - n_q. */
+/* Whether e is the position of a query: its index + n_k - n_q. */
 static bool is_position(const struct module *m, const struct expr *e, int axis)
 {
     if (e->op != EXPR_ADD || e->arg[0]->op != EXPR_INDEX || e->arg[0]->integer != axis) return false;

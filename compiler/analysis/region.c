@@ -1,21 +1,21 @@
-/* Solves a region for one axis, given the current ranges of all other axes. Each comparison in the region is solved for
-   the index of the axis, which gives a union of ranges. There are two kinds of results:
-   - `every` is false: a superset of the indices that are in the region for some indices of the other axes. A comparison
-     that cannot be solved gives all indices.
-   - `every` is true: a subset of the indices that are in the region for all indices of the other axes. A comparison
-     that cannot be solved gives no index. */
+/* Solves a region for one axis, given the current ranges of the others. Each comparison is solved for the axis's index,
+   which gives a union of ranges.
+   - without `every`: a superset of the indices in the region for some indices of the other axes. A comparison that
+     cannot be solved gives all indices.
+   - with `every`: a subset of the indices in the region for all of them. A comparison that cannot be solved gives
+     none. */
 #include "analysis.h"
 
 #include <string.h>
 
-/* DEEPEST_SPLIT limits nested case distinctions (solve_comparison). MAX_OPERATIONS limits the operations in a bound or
-   a condition of merged pieces. */
+/* DEEPEST_SPLIT: limit of nested cases (solve_comparison). MAX_OPERATIONS: limit for bounds and conditions of merged
+   pieces. */
 enum { DEEPEST_SPLIT = 6, MAX_OPERATIONS = 100 };
 
 /* A piece of a union: the indices with from <= index < to. NULL means:
-   - from, to: the piece has no such bound
-   - when: the piece always exists; otherwise it exists only if `when`, a condition on ranges and sizes, holds
-   - drawn: the piece has all these indices; otherwise only the blocks that this EXPR_DRAWN draws */
+   - from, to: no such bound
+   - when: the piece always exists; otherwise only if this condition holds
+   - drawn: all these indices; otherwise only blocks that this EXPR_DRAWN draws */
 struct piece {
     const struct expr *from, *to, *when, *drawn;
 };
@@ -57,8 +57,8 @@ static bool whole(const struct piece *p)
     return !p->from && !p->to && !p->when && !p->drawn;
 }
 
-/* Sets *gap to the distance between two pieces, negative if they overlap. Returns false if a piece is conditional, is
-   drawn, or has a bound that is not constant. */
+/* Sets *gap to the distance between two pieces, negative if they overlap. Returns false unless both are constant
+   ranges. */
 static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *gap)
 {
     const struct expr *bound[4] = {p->from, p->to, q->from, q->to};
@@ -70,7 +70,7 @@ static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *
     return true;
 }
 
-/* Returns `room` minus the number of operations in e. The result is negative if e has more operations than `room`. */
+/* Returns `room` minus the number of operations in e, perhaps negative. */
 static int room_after(const struct expr *e, int room)
 {
     room--;
@@ -78,8 +78,8 @@ static int room_after(const struct expr *e, int room)
     return room;
 }
 
-/* Returns the outer bound of a and b: the smaller one for EXPR_MIN, the larger one for EXPR_MAX. For EXPR_OR, returns
-   the disjunction of the conditions a and b. Returns NULL if a or b is NULL or too long. */
+/* Returns the outer bound of a and b: the smaller for EXPR_MIN, the larger for EXPR_MAX. For EXPR_OR, returns a ||
+   b. Returns NULL if one is NULL or too long. */
 static const struct expr *outer(const struct solver *s, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     int64_t more;
@@ -89,7 +89,7 @@ static const struct expr *outer(const struct solver *s, enum expr_op op, const s
     return combine(s->m, op, a, b);
 }
 
-/* Returns a piece that contains both pieces. A bound that would be a long expression is left out. */
+/* Returns a piece that contains both. Long bounds are left out. */
 static struct piece around(const struct solver *s, const struct piece *p, const struct piece *q)
 {
     return (struct piece){.from = outer(s, EXPR_MIN, p->from, q->from),
@@ -97,8 +97,8 @@ static struct piece around(const struct solver *s, const struct piece *p, const 
                           .when = p->when == q->when ? p->when : outer(s, EXPR_OR, p->when, q->when)};
 }
 
-/* Merges q into p if exactly one piece is conditional and both have the same start or the same end. The merged piece is
-   unconditional; its opposite end is a SELECT by the condition. */
+/* Merges q into p if exactly one is conditional and one end is common. The other end becomes a SELECT by the
+   condition. */
 static bool absorbs_conditional(const struct solver *s, struct piece *p, const struct piece *q)
 {
     struct module *m = s->m;
@@ -119,7 +119,7 @@ static bool absorbs_conditional(const struct solver *s, struct piece *p, const s
     return true;
 }
 
-/* Replaces p by the union of p and q if the union is one piece. Returns false if p is unchanged. */
+/* Replaces p by the union of p and q if that is one piece. Returns false otherwise. */
 static bool absorbs(const struct solver *s, struct piece *p, const struct piece *q)
 {
     int64_t gap;
@@ -147,8 +147,7 @@ static void drop_piece(struct set *set, int k)
     memmove(&set->piece[k], &set->piece[k + 1], (size_t)(--set->pieces - k) * sizeof *set->piece);
 }
 
-/* Merges two pieces, so that the set has room for another piece: the two constant ranges with the smallest gap, or the
-   last two pieces if fewer than two ranges are constant. */
+/* Merges two pieces to make room: the constant ranges with the smallest gap, or the last two pieces. */
 static void make_room(const struct solver *s, struct set *set)
 {
     int a = set->pieces - 2, b = set->pieces - 1;
@@ -170,7 +169,7 @@ static void add_piece(const struct solver *s, struct set *set, struct piece p)
     }
     if (whole(&p)) set->pieces = 0;
     for (int k = 0; k < set->pieces; k++)
-        if (absorbs(s, &set->piece[k], &p)) { /* the larger piece may absorb more pieces: start again */
+        if (absorbs(s, &set->piece[k], &p)) { /* the larger piece may absorb more: start again */
             p = set->piece[k];
             drop_piece(set, k);
             k = -1;
@@ -220,8 +219,7 @@ static bool is_quotient(const struct expr *e)
     return e->op == EXPR_DIV && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT && e->arg[1]->integer > 0;
 }
 
-/* Replaces remainders that depend on the axis by constant bounds. Returns false if a term that depends on the axis is
-   neither a quotient nor such a remainder. */
+/* Replaces remainders with the axis by constant bounds. Returns false if another term with the axis is no quotient. */
 static bool bound_terms(const struct solver *s, struct form *f)
 {
     for (int k = f->terms - 1; k >= 0; k--) {
@@ -240,7 +238,7 @@ static bool bound_terms(const struct solver *s, struct form *f)
 
 static struct set not_negative(const struct solver *s, struct form f);
 
-/* Solves x / by >= bound if `at_least`, else x / by <= bound. C's division rounds towards 0, so x / by >= bound means:
+/* Solves x / by >= bound if `at_least`, otherwise x / by <= bound. C rounds towards 0, so x / by >= bound means
    - x >= bound * by, if bound > 0
    - x >= bound * by - (by - 1), if bound <= 0
    For <=, all signs change. */
@@ -278,8 +276,8 @@ static struct set past_index(const struct solver *s, struct form f)
     return made;
 }
 
-/* Solves times * (x / by) + others >= 0, by solving a condition on x. `over` is the number of the term x / by. The
-   solution is exact if the quotient rounds down and `times` is 1 or -1. */
+/* Solves times * (x / by) + others >= 0 by a condition on x. `over`: the number of the term x / by. The solution is
+   exact if the quotient rounds down and `times` is 1 or -1. */
 static struct set past_term(const struct solver *s, struct form f, int over)
 {
     struct module *m = s->m;
@@ -330,8 +328,8 @@ static struct set compare(const struct solver *s, const struct expr *less, const
 
 static struct set solve(struct solver *s, const struct expr *e, bool negated);
 
-/* Returns a subexpression of e that has one of two values, such as a SELECT, MIN or ABS. Its value is *one if
- *condition holds, otherwise *other. Returns NULL if there is no such subexpression. */
+/* Returns a subexpression of e with two values, such as a SELECT, MIN or ABS, or NULL. Its value is *one if
+ *condition holds, otherwise *other. */
 static const struct expr *find_choice(const struct solver *s, const struct expr *e, const struct expr **condition,
                                       const struct expr **one, const struct expr **other)
 {
@@ -340,7 +338,7 @@ static const struct expr *find_choice(const struct solver *s, const struct expr 
     if (e->type == TYPE_REAL) return NULL;
     if ((e->op == EXPR_MIN || e->op == EXPR_MAX) && !has_axis(s, e) && expr_extreme(m, e, false) &&
         expr_extreme(m, e, true))
-        return NULL; /* no case distinction is needed: bounds of e are known */
+        return NULL; /* bounds of e are known */
     bool choice = expr_axes(e) != 0;
     if (e->op == EXPR_SELECT)
         *condition = a, *one = b, *other = e->arg[2];
@@ -364,9 +362,8 @@ static const struct expr *find_choice(const struct solver *s, const struct expr 
     return NULL;
 }
 
-/* Compares bounds of the two sides over the current ranges, such as the smallest or largest id in a range of positions.
-   The result is all indices of the axis or none. A superset must be all indices if a side depends on the axis that is
-   solved for, because the bounds do not tell its indices apart. */
+/* Compares bounds of both sides over the current ranges, such as the smallest id of some positions. The result is
+   all indices or none, because bounds do not tell indices apart. */
 static struct set compare_ends(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     const struct expr *low = expr_extreme(s->m, less, s->every), *high = expr_extreme(s->m, more, !s->every);
@@ -389,7 +386,7 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
-    /* a case distinction has set a divisor to 0; no index belongs to this case, because a SELECT excludes it */
+    /* a case has made a divisor 0; a SELECT excludes it */
     if (divides_by_zero(e)) return nothing();
     bool ends = s->axis < 0 || expr_ids_along(e, UINT32_C(1) << s->axis);
     for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(s, e->arg[k], &condition, &one, &other);
@@ -481,8 +478,8 @@ static bool lists_vary(const struct solver *s, const struct expr *e)
     return false;
 }
 
-/* Returns the conditions of a conjunction that read integers which vary along the solver's axis. region_ranges handles
-   the other conditions. */
+/* Returns the conditions of a conjunction that read integers varying along the axis. region_ranges handles the
+   others. */
 static const struct expr *with_ids(const struct solver *s, const struct expr *region)
 {
     if (region->op != EXPR_AND)

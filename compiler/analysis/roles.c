@@ -1,16 +1,15 @@
-/* Finds the roles of the run-time axes for an output, such as which axis is in the lanes. The roles follow from the
-   graph, so passes need not know which axis is the queries and which axis is the keys. */
+/* Finds the roles of the run-time axes for an output, such as the lane. Passes use roles and need not know queries
+   and keys. */
 #include "analysis.h"
 
-enum { ROWS_AT_A_TIME = 64 }; /* the rows of a slice are a multiple of this */
+enum { ROWS_AT_A_TIME = 64 }; /* rows of a slice are a multiple of this */
 
 static bool run_time(const struct graph *g, int axis)
 {
     return !axis_is_whole(&g->module->axis[axis]);
 }
 
-/* Marks value v and all values that v is computed from. A prefix sum is like an array of the caller: it is computed
-   before the loops. */
+/* Marks value v and all values that it needs. A prefix sum is like an array of the caller. */
 static void mark(const struct graph *g, int v, bool *needed)
 {
     struct prefix_sum sum;
@@ -21,8 +20,8 @@ static void mark(const struct graph *g, int v, bool *needed)
     if (g->value[v].online >= 0) mark(g, g->value[v].online, needed);
 }
 
-/* Sets the axes of the rows, and the lane. If the result is a sum over slices of rows, the rows are those that are
-   summed: their axes are in the region of the sum. */
+/* Sets the axes of the rows, and the lane. If the result is a sum over slices, these are the axes of the summed
+   rows. */
 static void find_rows(const struct graph *g, const struct value *result, struct roles *out)
 {
     for (int k = 0; k < result->rank; k++) {
@@ -43,8 +42,7 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
     }
 }
 
-/* Returns the axes that loops for value v run over, as bits: its own, and those of its operands' subscripts. An array
-   of the caller needs no loops: a reader may use other subscripts than the array's own axes. */
+/* Returns the axes of loops for value v, as bits. An array of the caller needs no loops. */
 static uint32_t axes_of_loops(const struct value *v)
 {
     uint32_t axes = 0;
@@ -104,8 +102,8 @@ struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int 
     return (struct row_slices){before, length};
 }
 
-/* Whether b is a sum over the lane of a, for each index of the stream of a. For example, b is dk and a is dq. The loops
-   of a can then compute b, too. */
+/* Whether b is a sum over the lane of a, for each index of a's stream. For example, b is dk and a is dq. Then a's
+   loops can compute b. */
 static bool sums_across(const struct graph *g, int b, const struct roles *a, const struct roles *of)
 {
     const struct value *v = &g->value[g->output[b].value];
@@ -113,8 +111,7 @@ static bool sums_across(const struct graph *g, int b, const struct roles *a, con
            a->stream >= 0 && of->stream == a->lane && of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
 }
 
-/* Returns the length of the longest chain of outputs that must be made before `output`. In a chain, each output is an
-   input of the next output. */
+/* Returns the length of the longest chain of outputs that end at `output`, each an input of the next. */
 static int waits_for(const struct graph *g, int output)
 {
     int max = 0;

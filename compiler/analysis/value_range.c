@@ -1,5 +1,5 @@
-/* Computes the range of a real expression for all positions, heads and sizes. The lower bound of an exponential is the
-   smallest double above 0, so a quotient by an exponential has a range. */
+/* Computes the range of a real expression for all positions, heads and sizes. An exponential is above 0, so a
+   quotient by it has a range. */
 #include "analysis.h"
 
 #include <float.h>
@@ -12,7 +12,7 @@ static double times(double a, double b)
     return a == 0 || b == 0 ? 0 : a * b;
 }
 
-/* Returns the smallest range that contains the four numbers. If a number is NaN, returns the range of all numbers. */
+/* Returns the smallest range with the four numbers. With a NaN, returns all numbers. */
 static struct real_range around(double a, double b, double c, double d)
 {
     if (isnan(a) || isnan(b) || isnan(c) || isnan(d)) return anything;
@@ -61,8 +61,7 @@ static struct real_range power(struct real_range a, struct real_range b)
     return between(fmax(exp2(a.low), DBL_TRUE_MIN), exp2(a.high));
 }
 
-/* The rules that the column `range` of expr.def names. If a function is NaN at a bound of its argument, the result is
-   the range of all numbers. */
+/* The rules of the column `range` of expr.def. If a function is NaN at a bound, the range is all numbers. */
 #define ANYTHING anything
 #define OF_OPERAND operand
 #define EXACTLY(x) between(x, x)

@@ -1,4 +1,4 @@
-/* Reads the knobs of a schedule, collects the values that `attnc tune` tries, and describes a compilation in words. */
+/* Reads the knobs of a schedule, collects values that `attnc tune` tries, and describes compilations in words. */
 #include "schedule.h"
 #include "../target/target.h"
 

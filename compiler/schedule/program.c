@@ -1,5 +1,4 @@
-/* Answers the questions that passes, the cost model and the emitter ask about a program. Only this file lists the kinds
-   of program. */
+/* Answers questions about a program. Only this file lists the kinds of program. */
 #include "schedule.h"
 
 bool program_is_forward(const struct program *p)
