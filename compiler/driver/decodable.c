@@ -1,4 +1,4 @@
-/* Checks whether a kernel can decode a spec: continue a sequence token by token. */
+/* Checks whether a kernel can decode: continue a sequence token by token. */
 #include "unit.h"
 #include "../analysis/analysis.h"
 #include "../expression/expression.h"
@@ -11,10 +11,10 @@
 struct checker {
     const struct unit *p;
     struct diagnostics *d;
-    struct position asked_at; /* where 'emit' asks for 'decode'; no position: an option does */
+    struct position asked_at; /* where 'emit' asks for 'decode', if it does */
 };
 
-/* Whether subscript k of the element is the plain name. */
+/* Whether subscript k is the plain name. */
 static bool is_subscript(const struct element *e, int k, enum expression_name name)
 {
     return e->sub[k]->op == EXPR_INDEX && e->sub[k]->integer == name;
@@ -27,8 +27,7 @@ static bool has_name(const struct expr *e, enum expression_name name)
     return expr_axes(e) >> name & 1;
 }
 
-/* Returns the element that uses the row of q in another way than as the subscript of an axis Nq, where it is the row of
-   the call; NULL: there is none. */
+/* Returns an element that uses the row of q otherwise than as the subscript of an axis Nq, or NULL. */
 static const struct element *element_of_row(const struct expression *e)
 {
     for (int k = 0; k < e->elements; k++)
@@ -40,7 +39,7 @@ static const struct element *element_of_row(const struct expression *e)
     return NULL;
 }
 
-/* Whether the expression uses a name that has no value. If so, sets *at to the place. */
+/* Whether the expression uses a name without a value. Sets *at to its place. */
 static bool uses_unknown(const struct expression *e, enum expression_name name, struct position *at)
 {
     *at = e->first_use[name].at;
@@ -53,8 +52,7 @@ static bool uses_unknown(const struct expression *e, enum expression_name name, 
 static void check_names(void *user, const char *key, const struct expression *e)
 {
     const struct checker *const x = user;
-    if (strcmp(key, "angle") == 0 &&
-        e->uses[NAME_H]) /* keys are prepared when they are appended, without query heads */
+    if (strcmp(key, "angle") == 0 && e->uses[NAME_H]) /* keys are prepared without query heads */
         diagnostics_error(x->d, e->first_use[NAME_H].at,
                           "decoding with an angle that depends on H is not compiled yet");
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
@@ -69,9 +67,9 @@ static void check_names(void *user, const char *key, const struct expression *e)
 
 /* ---- elements of arrays ---- */
 
-/* Reports a subscript that a call with new tokens cannot read. An array with an axis Nk has one row for each new token,
-   which the state keeps as long as keys: rows of other tokens may be unknown or dropped. An array with an axis Nq has
-   the rows of one call. */
+/* Reports a subscript that a call with new tokens cannot read.
+   - An array with an axis Nk has a row per new token, kept as long as keys. Other rows may be missing.
+   - An array with an axis Nq has the rows of one call. */
 static void check_elements(void *user, const char *key, const struct expression *e)
 {
     const struct checker *const x = user;
@@ -98,7 +96,7 @@ static void check_elements(void *user, const char *key, const struct expression 
 
 /* ---- arrays ---- */
 
-/* Whether the array is a parameter with elements for keys or queries, or for blocks of queries. */
+/* Whether the array is a parameter with elements for keys, queries or blocks of queries. */
 static bool is_of_tokens(const struct kernel_array *a)
 {
     bool tokens = false;
@@ -107,7 +105,7 @@ static bool is_of_tokens(const struct kernel_array *a)
     return tokens && a->place == PLACE_PARAMS;
 }
 
-/* Reports the arrays whose rows of new tokens a call cannot find. The ids of keys are passed whole. */
+/* Reports arrays whose new rows a call cannot find. Ids of keys are passed whole. */
 static void check_arrays(const struct checker *x)
 {
     const struct spec *const spec = x->p->spec;
@@ -140,8 +138,7 @@ static void check_arrays(const struct checker *x)
     }
 }
 
-/* Whether an array that cannot be decoded has elements for queries. The length of the sequence then only occurs in its
-   subscripts. */
+/* Whether an array that cannot be decoded has elements for queries. */
 static bool has_arrays_of_queries(const struct kernel_arrays *all)
 {
     bool has = false;
@@ -219,7 +216,7 @@ struct shared {
     struct diagnostics *d;
 };
 
-/* Reports the arrays that the decay and another expression read. Their gradients would be sums of two parts. */
+/* Reports arrays that both the decay and another expression read, whose gradients would have two parts. */
 static void check_shared(void *user, const char *key, const struct expression *e)
 {
     const struct shared *const x = user;

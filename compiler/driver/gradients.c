@@ -1,4 +1,4 @@
-/* Queries about the gradients of a unit: the parts that run for a number of keys, and one graph of all gradients. */
+/* Queries about gradients: the parts for a number of keys, and one graph of all. */
 #include "driver.h"
 #include "../cost/cost.h"
 #include "../pass/pass.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A hook for passes_run. Returns false after the last pass on graphs, which stops the passes. */
+/* A hook for passes_run. Returns false, which stops, after the last pass on graphs. */
 static bool while_graph(const struct compilation *c, const struct pass *pass, void *user)
 {
     (void)c;
@@ -30,8 +30,8 @@ const struct graph *unit_derivative(const struct unit *p, struct arena *arena)
     return c.graph;
 }
 
-/* Returns a compilation with all gradients in one graph, which has been through the passes on graphs. `part` gives the
-   target, schedule and form. */
+/* Returns a compilation with all gradients in one graph, after the passes on graphs. `part` gives target, schedule
+   and form. */
 static const struct compilation *whole_of(const struct unit *p, const struct compilation *part)
 {
     struct compilation like = *part, *c;

@@ -1,5 +1,4 @@
-/* Knobs: the table of schedule/knobs.def, the description of a knob for a spec, and the check of the spec's
-   `schedule:`. */
+/* Knobs: their table, their description for a spec, and the check of `schedule:`. */
 #include "driver.h"
 #include "unit.h"
 #include "../schedule/schedule.h"
@@ -61,7 +60,7 @@ int knob_find_row(const char *name)
     return row;
 }
 
-/* Whether the knob has an effect on some target. If not, *reason is the reason for the first target. */
+/* Whether the knob has an effect on some target. If not, sets *reason. */
 static bool applies(const struct unit *p, bool backward, int row, const char **reason)
 {
     struct tune_knob knob;
@@ -70,8 +69,8 @@ static bool applies(const struct unit *p, bool backward, int row, const char **r
     return false;
 }
 
-/* Reports the knob if it is unknown, has no effect on the spec, or has an invalid value. If the spec does not ask for
-   gradients, only names and values of knobs under `backward` are checked. */
+/* Reports a knob that is unknown, has no effect, or has an invalid value. If there are no gradients, their knobs are
+   not checked for effects. */
 static void check_knob(const struct unit *p, bool backward, const struct knob *knob, struct diagnostics *d)
 {
     const bool waits = backward && !(p->spec->emit & EMIT_BACKWARD);

@@ -1,5 +1,4 @@
-/* The option --tuned: SPEC.yaml is compiled with the schedule of SPEC.tuned.yaml, which 'attnc tune' writes. A warning
-   is printed if the two specs do not compute the same function. */
+/* The option --tuned: SPEC.yaml with the schedule of SPEC.tuned.yaml. Warns if the two compute different functions. */
 #include "driver.h"
 #include "unit.h"
 #include "../spec/spec.h"
@@ -17,7 +16,7 @@ const char *tuned_path(struct arena *arena, const char *spec)
     return arena_printf(arena, "%.*s.tuned%s", stem, spec, yaml ? dot : ".yaml");
 }
 
-/* Hashes everything in the spec that affects the result: its types and sizes, and its graph before all passes. */
+/* Hashes everything that affects the result: types, sizes, and the graph before all passes. */
 static const char *source_hash(struct arena *arena, const struct spec *spec, const struct graph *g)
 {
     struct text t = {0}, graph = {0};
@@ -25,7 +24,7 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
              (long long)spec->head_dim, (long long)spec->value_dim, spec->emit);
     if (spec->max_length) text_add(&t, " %lld", (long long)spec->max_length);
     graph_print(g, &graph);
-    text_add(&t, "%s", strchr(graph.data, '\n')); /* skip the first line, which has the spec's name */
+    text_add(&t, "%s", strchr(graph.data, '\n')); /* skip the line with the spec's name */
     const char *hash = hash_text(arena, t.data, t.length);
     text_free(&graph);
     text_free(&t);
@@ -34,7 +33,7 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
 
 const char *unit_source_hash(const struct unit *p)
 {
-    struct spec written = *p->spec; /* without the outputs that options such as --backward add to `emit` */
+    struct spec written = *p->spec; /* without outputs that options add */
     written.emit &= ~p->asked;
     return source_hash(p->arena, &written, p->graph);
 }
@@ -47,7 +46,7 @@ const char *spec_source_hash(struct arena *arena, const char *path, const char *
     return source ? source_hash(arena, *spec, source) : NULL;
 }
 
-/* Returns the argument of a --set option that changes the schedule, such as "schedule.rows=4"; NULL: none. */
+/* Returns the argument of a --set that changes the schedule, or NULL. */
 static const char *set_schedule(const struct options *o)
 {
     static const char key[] = "schedule";
@@ -76,7 +75,7 @@ bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, s
         text_free(&text);
         return false;
     }
-    char *source = arena_alloc(p->arena, text.length + 1); /* a copy, which *d quotes when it reports */
+    char *source = arena_alloc(p->arena, text.length + 1); /* *d quotes this copy */
     memcpy(source, text.data, text.length);
     *d = diagnostics_new(p->arena, path, source, text.length);
     const struct spec *tuned;

@@ -1,4 +1,4 @@
-/* Makes a unit from the file of a spec: reads and checks the spec, compiles it for every target, and emits the C. */
+/* Makes a unit from a spec: reads, checks, compiles for every target, and emits C. */
 #include "driver.h"
 #include "unit.h"
 #include "../analysis/analysis.h"
@@ -18,7 +18,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Adds the word in single quotes, so that a shell reads it back unchanged. */
+/* Adds the word in single quotes for a shell. */
 static void add_quoted(struct text *out, const char *word)
 {
     text_add(out, "'");
@@ -30,8 +30,7 @@ static void add_quoted(struct text *out, const char *word)
     text_add(out, "'");
 }
 
-/* Returns the attnc command that produces the same output. The name of the spec is without its folder, so that the text
-   does not depend on the folder. */
+/* Returns the attnc command with the same output. The spec's folder is left out. */
 static const char *reproducing(struct arena *arena, const char *file, const struct options *o, const struct unit *p)
 {
     struct text t = {0};
@@ -59,7 +58,7 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
-/* Returns the struct in which the functions of emit/ take the unit. */
+/* Returns the unit as the struct that emit/ takes. */
 static const struct emission *emission_of(const struct unit *p)
 {
     struct emission *e = arena_alloc(p->arena, sizeof *e);
@@ -94,7 +93,7 @@ static const struct emission *emission_of(const struct unit *p)
     return e;
 }
 
-/* Replaces the spec's schedule. A schedule without knobs stands for the default values. */
+/* Replaces the spec's schedule. */
 static void take_schedule(struct spec *spec, struct arena *arena, const struct schedule *s)
 {
     spec->schedule = arena_alloc(arena, sizeof *spec->schedule);
@@ -178,7 +177,7 @@ void unit_warn(const struct unit *p, const struct options *o)
     diagnostics_flush(d, stderr, o->console.color);
 }
 
-/* Returns the target whose code is loaded on this machine; NULL: the code of all targets is loaded. */
+/* Returns the target to load on this machine; NULL: all. */
 static const struct target *target_to_load(const struct unit *p, const struct options *o)
 {
     return o->named_targets ? NULL : unit_target_here(p);

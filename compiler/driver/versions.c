@@ -1,5 +1,5 @@
-/* Makes the compilations and versions of a unit. For every target and every entry of the schedule, it compiles the
-   forms that some number of keys uses. A version says from which number of keys a kernel runs a compilation. */
+/* Makes the compilations and versions of a unit: for every target and entry of the schedule, the forms that some
+   number of keys uses. */
 #include "driver.h"
 #include "unit.h"
 #include "../analysis/analysis.h"
@@ -22,8 +22,7 @@ struct maker {
     bool good; /* false: a compilation has failed */
 };
 
-/* Returns the text that the option --dump-after prints for a program that works on a state; "" for any other
-   program. */
+/* Returns the text of --dump-after for a program that works on a state, or "". */
 static const char *program_said(const struct program *p)
 {
     if (program_folds_states(p)) return ", fold";
@@ -31,7 +30,7 @@ static const char *program_said(const struct program *p)
     return program_keeps_state(p) || program_takes_prepared(p) ? ", extend" : "";
 }
 
-/* For the option --dump-after: prints the IR after the pass that the option names to standard error. */
+/* --dump-after: prints the IR after this pass. */
 static bool dump(const struct compilation *c, const struct pass *pass, void *user)
 {
     const struct options *o = user;
@@ -56,14 +55,14 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* Returns the program for forward. If the spec has gradients, forward also saves row values for them. */
+/* Returns the program for forward, which also saves rows if there are gradients. */
 static enum program_kind forward_program(const struct spec *spec)
 {
     return spec->emit & EMIT_BACKWARD ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
 }
 
-/* Whether a state that stores keys stores prepared keys. Keys of 16 bits are stored as they are given, because rounding
-   prepared keys would change the result. */
+/* Whether a state stores prepared keys. Keys of 16 bits are stored unprepared, because rounding would change the
+   result. */
 static bool stores_prepared(const struct spec *spec)
 {
     return prepares_keys(spec) && dtype_of_sums(spec->dtype) == spec->dtype;
@@ -86,7 +85,7 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
     return c;
 }
 
-/* Compiles a program. Sets x->good to false after an error. `shown`: --dump-after applies to this compilation. */
+/* Compiles a program. Sets x->good to false after an error. `shown`: for --dump-after. */
 static struct compilation *compile_program(struct maker *x, const struct schedule *schedule,
                                            const struct target *target, struct program program, bool shown)
 {
@@ -96,8 +95,8 @@ static struct compilation *compile_program(struct maker *x, const struct schedul
     return c;
 }
 
-/* Compiles the program `extend` a second time with short tiles of queries, because a call with few tokens would leave
-   most lanes of a long tile empty. Only the loops over queries of this second compilation are used. */
+/* Compiles `extend` again with short tiles, because few tokens would leave most lanes empty. Only its loops over
+   queries are used. */
 static void add_short_tile(struct maker *x, struct compilation *extend)
 {
     struct compilation like = *extend;
@@ -116,7 +115,7 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
     return compile_program(x, schedule, target, program, shown);
 }
 
-/* Compiles a part of the gradients and adds it to part[*parts]. `first` gives the form, target and schedule. Returns
+/* Compiles a part of the gradients and adds it to part[*parts]. `first` gives form, target and schedule. Returns
    NULL after an error. */
 static const struct compilation *add_part(struct maker *x, const struct compilation *first, enum program_kind kind,
                                           int group, const struct compilation **part, int *parts)
@@ -132,7 +131,7 @@ static const struct compilation *add_part(struct maker *x, const struct compilat
     return part[(*parts)++] = compile_program(x, first->schedule, first->target, program, false);
 }
 
-/* Compiles the parts that add the sums of slices, if `first` leaves such sums. */
+/* Compiles the parts that add sums of slices, if there are any. */
 static void add_totals(struct maker *x, const struct compilation *first, const struct compilation **part, int *parts)
 {
     for (int group = 1, groups = 1; first->gradients.totals && group <= groups && x->good; group++) {
@@ -141,14 +140,14 @@ static void add_totals(struct maker *x, const struct compilation *first, const s
     }
 }
 
-/* Whether the terms of prefix sums are computed from arrays, which have gradients. */
+/* Whether the terms of prefix sums read arrays, which have gradients. */
 static bool terms_have_gradients(const struct unit *p)
 {
     return p->spec->decay && p->spec->decay->elements > 0;
 }
 
-/* Compiles the parts for the gradients with respect to the arrays that the terms of prefix sums are computed from. They
-   have numbers from FIRST_TERMS on, because they run after all other parts. */
+/* Compiles the gradients of the arrays in prefix sums. These parts run last, so they are numbered from FIRST_TERMS
+   on. */
 static void compile_terms(struct maker *x, const struct compilation *like, const struct compilation **part)
 {
     const struct program program = {
@@ -161,13 +160,13 @@ static void compile_terms(struct maker *x, const struct compilation *like, const
     if (x->good) add_totals(x, first, part, &parts);
 }
 
-/* Compiles the parts of the gradients for a target. They run in this order:
-   - part 0: recomputes the saved rows, if forward has not saved them
-   - part 1: sums over the elements of rows
-   - part 2 and later: one part for each group of gradients that share loops
-   - from_sums: gradients from sums that a group of gradients has stored in the workspace
-   - totals: gradients that are sums over all rows, from one partial sum for each slice of the rows
-   - terms: gradients with respect to the arrays in the terms of prefix sums */
+/* Compiles the parts of the gradients for a target, in this order:
+   - part 0: the saved rows, if forward has not saved them
+   - part 1: sums over elements of rows
+   - part 2 and later: a part for each group of gradients that share loops
+   - from_sums: gradients from stored sums of a group
+   - totals: gradients that sum over all rows, from a partial sum per slice
+   - terms: gradients of arrays in prefix sums */
 static void compile_backward(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear,
                              const struct compilation **part)
 {
@@ -203,7 +202,7 @@ static const struct schedule *entry_for(const struct spec *spec, int64_t keys)
     return entry;
 }
 
-/* Whether both schedules set the same knobs to the same values. NULL stands for a schedule without knobs. */
+/* Whether both schedules set the same knobs. NULL: none. */
 static bool same_knobs(const struct schedule *a, const struct schedule *b)
 {
     const int knobs = a ? a->knobs : 0;
@@ -215,15 +214,15 @@ static bool same_knobs(const struct schedule *a, const struct schedule *b)
     return found == knobs;
 }
 
-/* The parts of the gradients for one form and one setting of knobs. Several entries of the schedule may share them. */
+/* The parts of the gradients for one form and one setting of knobs. */
 struct made_parts {
     bool linear;
     const struct schedule *schedule;
     const struct compilation *part[MAX_PARTS];
 };
 
-/* Makes the gradients for a target. For each number of keys, they have the form of forward, because they read the
-   values that forward saves. */
+/* Makes the gradients for a target. At each number of keys, they have the form of forward, whose saved values they
+   read. */
 static void make_backward(struct maker *x, const struct target *target)
 {
     struct unit *p = x->p;
@@ -236,8 +235,8 @@ static void make_backward(struct maker *x, const struct target *target)
         struct made_parts *parts = made;
         while (parts < made + count && !(parts->linear == linear && same_knobs(parts->schedule, schedule))) parts++;
         if (parts == made + count) {
-            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* a schedule without knobs; its `from`
-                                                                            distinguishes the names of C functions */
+            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* its `from` distinguishes the names of C
+                                                                            functions */
             none->from = entry ? entry->from : 0;
             *parts = (struct made_parts){.linear = linear, .schedule = schedule ? schedule : none};
             compile_backward(x, parts->schedule, target, linear, parts->part);
@@ -256,8 +255,7 @@ static void make_backward(struct maker *x, const struct target *target)
     }
 }
 
-/* Compiles the first group of gradients of each form with default knobs, if a schedule under `backward` is set. Knobs
-   of the gradients are checked and described with these compilations. */
+/* Compiles the first group of gradients with default knobs, if `backward` sets any. Knobs are checked with it. */
 static void make_default_gradients(struct maker *x, struct defaults *u)
 {
     const struct spec *spec = x->p->spec;
@@ -271,7 +269,7 @@ static void make_default_gradients(struct maker *x, struct defaults *u)
     }
 }
 
-/* Renumbers the parts without gaps. A part that no version has gets no number. */
+/* Renumbers the parts without gaps. */
 static void number_parts(struct unit *p)
 {
     int number[MAX_PARTS], kept = 0;
@@ -290,7 +288,7 @@ static void number_parts(struct unit *p)
     p->backwards = kept;
 }
 
-/* Whether the gradients of the linear form can be compiled. Reports no errors. */
+/* Whether the linear form's gradients can be compiled. */
 static bool linear_has_gradients(const struct maker *x, const struct target *target)
 {
     struct maker trial = *x;
@@ -302,8 +300,8 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     return trial.good;
 }
 
-/* Compiles the forms of a target with default knobs. The loops for the first target decide, for all targets, whether
-   the linear form is faster at some length. */
+/* Compiles the forms of a target with default knobs. The loops of the first target decide for all targets whether
+   the linear form pays. */
 static void make_defaults(struct maker *x, const struct target *target, bool shown)
 {
     struct unit *p = x->p;
@@ -326,7 +324,7 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         p->why_quadratic = c->reason;
 }
 
-/* Compiles a form for few queries. Returns NULL, without a message, if there is no such form for the spec. */
+/* Compiles a form for few queries. Returns NULL, without a message, if there is none. */
 static struct compilation *make_for_few(const struct maker *x, const struct target *target, struct program program,
                                         bool shown)
 {
@@ -344,8 +342,8 @@ static struct compilation *make_few(const struct maker *x, const struct target *
     return make_for_few(x, target, (struct program){.kind = kind, .few = true}, shown);
 }
 
-/* Compiles the form for few queries, and adds it to the versions of the target, which start at p->version[first]. Next
-   to a linear version, the number of rows is limited: with more rows, the linear version is faster. */
+/* Compiles the form for few queries, and adds it to the target's versions, from p->version[first] on. Above a limit
+   of rows, a linear version is faster. */
 static void add_few(struct maker *x, const struct target *target, const struct defaults *by_default, int first,
                     bool shown)
 {
@@ -362,15 +360,15 @@ static void add_few(struct maker *x, const struct target *target, const struct d
     if (any) p->compilation[p->compilations++] = c;
 }
 
-/* Returns whether a state stores as many keys for the form "heads" as for the quadratic form. */
+/* Whether a state stores equally many keys for the form "heads" and the quadratic form. */
 static bool reads_alike(const struct compilation *heads, const struct compilation *quadratic)
 {
     int64_t first, back, of_heads, back_of_heads;
     return !keys_read_on(quadratic, &first, &back) || keys_read_on(heads, &of_heads, &back_of_heads);
 }
 
-/* Compiles the form for few queries of many heads that share keys, and adds it to the versions of the target that have
-   a form for few queries. Keys are shared by many heads if they are also the values (multi-head latent attention). */
+/* Compiles the form "heads" and adds it to the target's versions that have a form for few queries. Heads share keys
+   if keys are also the values (multi-head latent attention). */
 static void add_heads(struct maker *x, const struct target *target, int first, bool shown)
 {
     struct unit *p = x->p;
@@ -383,7 +381,7 @@ static void add_heads(struct maker *x, const struct target *target, int first, b
     p->compilation[p->compilations++] = c;
 }
 
-/* Whether both compilations would be printed as the same C. */
+/* Whether both compilations print the same C. */
 static bool same_code(const struct compilation *a, const struct compilation *b)
 {
     if (a->program.linear != b->program.linear || a->tiling.tile_q != b->tiling.tile_q ||
@@ -399,8 +397,8 @@ static bool same_code(const struct compilation *a, const struct compilation *b)
     return same;
 }
 
-/* Adds a version that runs c from `from` keys on. If the target already has an equal compilation, the version uses the
-   existing compilation. The target's compilations start at number `first`, its versions at `first_version`. */
+/* Adds a version that runs c from `from` keys on. An equal compilation of the target is used again. The target's
+   compilations start at number `first`, its versions at `first_version`. */
 static void add(struct unit *p, struct compilation *c, int64_t from, int first, int first_version)
 {
     int k = first;
@@ -413,15 +411,14 @@ static void add(struct unit *p, struct compilation *c, int64_t from, int first, 
         .target = c->target, .c = p->compilation[k], .from = from, .cooperative = cooperative};
 }
 
-/* Returns the features of its target that a compilation uses, as bits of enum target_feature. */
+/* Returns the features that a compilation uses, as bits of enum target_feature. */
 static unsigned features_used(const struct compilation *c)
 {
     return (loops_paired(c->loops) ? 1U << TARGET_BF16_PRODUCTS : 0U) |
            (loops_on_matrix_units(c->loops) ? 1U << TARGET_MATRIX_UNITS : 0U);
 }
 
-/* Removes the compilations, versions and defaults of a target if none of them uses the target's highest feature. The
-   next target lacks only this feature, so its code runs on the same machines. */
+/* Removes a target if nothing uses its highest feature. The next target lacks only this feature. */
 static void drop_idle(struct unit *p, int first, int first_version)
 {
     unsigned used = 0;
@@ -447,7 +444,7 @@ static const struct compilation *longest(const struct unit *p, const struct targ
     return c;
 }
 
-/* Sets p->folds, p->moves and p->any_order, and compiles the programs that add two states. */
+/* Sets p->folds, p->moves and p->any_order, and compiles programs that add two states. */
 static void make_fold(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -469,12 +466,12 @@ static void make_fold(struct maker *x)
     }
 }
 
-/* Finds the keys that a state must store for all versions: the first *first keys and the last *back keys. Returns false
-   if a version may read any key. */
+/* Finds the keys that a state must store for all versions: the first *first and the last *back. Returns false if a
+   version may read any key. */
 static bool kept_by_all(const struct version *version, int versions, int64_t *first, int64_t *back)
 {
     *first = *back = 0;
-    int64_t early = 0; /* tiles of queries before this position may read more keys, so all of these are stored */
+    int64_t early = 0; /* earlier tiles of queries may read more keys, so all of these are stored */
     for (int v = 0; v < 3 * versions; v++) {
         const struct version *const of = &version[v / 3];
         const struct compilation *const c = v % 3 == 0 ? of->c : v % 3 == 1 ? of->few : of->heads;
@@ -489,9 +486,8 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
     return true;
 }
 
-/* Compiles the programs of decoding that differ from forward if a state stores keys. If it stores prepared keys, these
-   are the programs that prepare keys, and for each version of forward a version that attends to prepared keys. With
-   dropout there is such a version, too, because decoding drops nothing. */
+/* Compiles the programs of decoding that differ from forward, for a state of keys. With prepared keys, they prepare
+   keys and attend to prepared ones. With dropout, they drop nothing. */
 static void make_attending(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -506,7 +502,7 @@ static void make_attending(struct maker *x)
             p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
             p->of_prepared[p->of_prepareds++] = made;
         }
-        /* the compilations that replace like->c, like->few and like->heads; several versions can share a compilation */
+        /* these replace like->c, like->few and like->heads; versions can share a compilation */
         const struct compilation *c = NULL, *few = NULL, *heads = NULL;
         for (int u = 0; u < v; u++) {
             if (p->version[u].c == like->c) c = p->attend[u].c;
@@ -535,7 +531,7 @@ static void make_attending(struct maker *x)
     }
 }
 
-/* Compiles the program for the terms of prefix sums, for each target with a version. */
+/* Compiles the terms of prefix sums, for each target. */
 static void make_prefix_terms(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -549,10 +545,10 @@ static void make_prefix_terms(struct maker *x)
     }
 }
 
-/* Decides what a state stores, and compiles the programs that extend a state.
+/* Decides what a state stores, and compiles programs that extend it.
    - If the longest sequences use the linear form on every target: sums over chunks, and the last p->read_back keys and
-     values, which queries still read.
-   - Otherwise: keys and values. The keys may be prepared keys. */
+     values.
+   - Otherwise: keys, perhaps prepared, and values. */
 static void make_extend(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -591,7 +587,7 @@ static void make_extend(struct maker *x)
     }
     make_fold(x);
     graph_print(p->graph, &t);
-    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skip the first line, which has the spec's name */
+    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skip the line with the spec's name */
     text_free(&t);
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
@@ -605,8 +601,7 @@ static void make_extend(struct maker *x)
     text_free(&t);
 }
 
-/* Returns the number of keys from which an entry of the schedule uses the linear form: the knob `crossover` of the
-   entry, or the default. */
+/* Returns the number of keys from which an entry uses the linear form: its knob `crossover`, or the default. */
 static int64_t crossover_of(const struct defaults *u, const struct schedule *schedule)
 {
     for (int k = 0; schedule && k < schedule->knobs && u->linear && u->quadratic; k++)
@@ -617,7 +612,7 @@ static int64_t crossover_of(const struct defaults *u, const struct schedule *sch
     return u->crossover;
 }
 
-/* Adds a note that the error before it is about gradients. Returns false. */
+/* Adds a note that the error is about gradients. Returns false. */
 static bool no_gradients(const struct maker *x)
 {
     diagnostics_note(x->d, x->p->spec->emit_at, "this concerns the gradients that 'emit' asks for");
@@ -633,8 +628,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     for (int t = 0; t < targets && x->good; t++) make_defaults(x, target[t], t == 0 && !spec->schedules);
     if (!x->good) return false;
     const int errors = diagnostics_errors(schedule);
-    /* A crossover is computed from the loops of both forms. All targets without features share the crossover of the
-       first such target. A target with features, such as matrix units, has its own. */
+    /* Targets without features share the crossover of the first of them. A target with features has another one. */
     const struct defaults *plain = &p->defaults[0];
     for (int u = 0; plain->target->features && u < p->default_count; u++) plain = &p->defaults[u];
     for (int u = 0; u < p->default_count; u++) {
@@ -647,7 +641,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     if (!x->good) return no_gradients(x);
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
-    struct defaults by_default[MAX_VERSIONS]; /* for each target, including targets that drop_idle removes */
+    struct defaults by_default[MAX_VERSIONS]; /* also of targets that drop_idle removes */
     memcpy(by_default, p->defaults, sizeof by_default);
     for (int t = 0; t < targets && x->good; t++) {
         const int first = p->compilations, first_version = p->versions;
@@ -655,7 +649,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
             const int64_t from = entry ? entry->from : 0,
                           next = e + 1 < entries ? spec->schedule[e + 1].from : INT64_MAX;
-            /* the quadratic form runs from `from` up to the crossover, the linear form from there up to `next` */
+            /* the quadratic form runs from `from` up to the crossover, then the linear form */
             const int64_t crossover = crossover_of(&by_default[t], entry);
             struct compilation *quadratic = crossover > from ? by_default[t].quadratic : NULL,
                                *linear = crossover < next ? by_default[t].linear : NULL;
@@ -697,7 +691,7 @@ const struct target *unit_target_here(const struct unit *p)
     return NULL;
 }
 
-/* Returns the version that runs on target t for this number of keys; NULL: none. */
+/* Returns the version on target t for this number of keys, or NULL. */
 static const struct version *version_for(const struct version *version, int versions, const struct target *t,
                                          int64_t keys)
 {

@@ -1,7 +1,6 @@
-/* Parses a user's expression with libclang. The expression becomes the return value of a function in a file that exists
-   only in memory. The syntax tree is translated to a scalar expression. Types are determined here and not by clang,
-   because all integers have 64 bits, and fmin of two integers is an integer. libclang is loaded when the first
-   expression is read. */
+/* Parses a user's expression with libclang, as the return value of a function in a file in memory. Types are
+   determined here, because all integers have 64 bits, and fmin of integers is an integer. libclang is loaded when
+   needed. */
 #include "expression.h"
 #include "reader.h"
 
@@ -48,7 +47,7 @@ static struct {
 #undef POINTER
 } lib;
 
-/* Finds the functions of a loaded library. Returns the name of a function that the library lacks, or NULL. */
+/* Finds the functions of a loaded library. Returns the name of a missing one, or NULL. */
 static const char *find_functions(void *handle)
 {
 #define FIND(name) \
@@ -108,9 +107,8 @@ bool expression_library_missing(void)
 static const char file_name[] = "attnc-expression.c";
 static const char after[] = "\n); }\n";
 
-/* Returns the text of the file before the user's text. It declares the arrays and the functions of the language, and
-   begins the function that returns the user's expression, whose parameters are the names that the expression may use.
-   Sets *declarations to the number of declarations. All types are integers, because clang's types are not used. */
+/* Returns the text before the user's text: declarations, and the beginning of a function whose parameters are the
+   allowed names. Sets *declarations to their number. */
 static const char *text_before(const struct expression_reader *r, int *declarations)
 {
     struct text text = {0};
@@ -134,8 +132,7 @@ static const char *text_before(const struct expression_reader *r, int *declarati
 
 /* ---- from the syntax tree to expressions ---- */
 
-/* A translated expression. `real`: its type in C is double. e can be an integer of the same value nevertheless, as for
-   floor(i). */
+/* A translated expression. `real`: its type in C is double, even if e is an integer, as for floor(i). */
 struct typed {
     const struct expr *e;
     bool real;
@@ -144,7 +141,7 @@ struct typed {
 struct lowering {
     struct expression_reader *r;
     struct module *m;
-    size_t start; /* the offset of the user's text in the file */
+    size_t start; /* the user's text begins here */
 };
 
 static const struct typed nothing = {NULL, false};
@@ -200,7 +197,7 @@ static const struct expr *make(const struct lowering *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* Returns e as a real expression of the same value. */
+/* Returns e as a real expression. */
 static const struct expr *as_real(const struct lowering *x, const struct expr *e)
 {
     if (e->type == TYPE_REAL) return e;
@@ -209,8 +206,7 @@ static const struct expr *as_real(const struct lowering *x, const struct expr *e
 
 static const struct expr *truth(const struct lowering *x, const struct expr *e);
 
-/* Returns the negation of a truth value. The negation of a comparison is a comparison, so passes see j <= i even if the
-   user wrote !(j > i). */
+/* Returns the negation of a truth value. Comparisons are reversed, so passes see j <= i for !(j > i). */
 static const struct expr *negation(const struct lowering *x, const struct expr *e)
 {
     bool integers = e->arg[1] && e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL;
@@ -236,8 +232,7 @@ static const struct expr *truth(const struct lowering *x, const struct expr *e)
     return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
 }
 
-/* Returns the number of nodes in e, with equal subexpressions counted each time, because passes visit them each time.
-   Stops counting after `max`. */
+/* Counts the nodes in e, with repetitions, up to `max`. */
 static int nodes(const struct expr *e, int max)
 {
     int count = 1;
@@ -245,7 +240,7 @@ static int nodes(const struct expr *e, int max)
     return count;
 }
 
-/* Checks a translated expression: a constant must be finite, and e must have at most EXPRESSION_MAX_NODES nodes. */
+/* Checks a translated expression. A constant must be finite, and e must not be too large. */
 static struct typed finish(const struct lowering *x, CXCursor at, const struct expr *e, bool real)
 {
     if (e->op == EXPR_REAL && !isfinite(e->real)) {
@@ -262,8 +257,7 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
 
 static struct typed lower(const struct lowering *x, CXCursor cursor);
 
-/* Like finish, for an expression that contains a new exponential. Records the place of the exponential for messages
-   about overflow. */
+/* Like finish, for a new exponential, whose place is recorded for messages. */
 static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e,
                                        const struct expr *exponential)
 {
@@ -274,7 +268,7 @@ static struct typed finish_exponential(const struct lowering *x, CXCursor at, co
     return finish(x, at, e, true);
 }
 
-/* Warns of an inexact quotient of integers, such as 1 / 8, which is 0. */
+/* Warns of a quotient of integers with a remainder, such as 1 / 8, which is 0. */
 static void warn_of_remainder(const struct lowering *x, CXCursor at, const struct expr *a, const struct expr *b)
 {
     if (a->op != EXPR_INT || b->op != EXPR_INT || b->integer == 0 || b->integer == -1 || a->integer % b->integer == 0)
@@ -284,7 +278,7 @@ static void warn_of_remainder(const struct lowering *x, CXCursor at, const struc
                        above, below, above / below, above, below);
 }
 
-/* Returns the quotient of integers as in C, or 0 if b is 0. Emitted code must not divide by 0. */
+/* Returns the quotient of integers as in C, or 0 if b is 0. */
 static const struct expr *divide_integers(const struct lowering *x, const struct expr *a, const struct expr *b)
 {
     if (b->op == EXPR_INT) return make(x, EXPR_DIV, a, b);
@@ -305,8 +299,8 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
     }
 }
 
-/* Whether e or a factor of e is an exponential. Passes prevent overflow only of an exponential that is a factor of a
-   product. So -e becomes e * -1, and e / x becomes e * (1 / x). */
+/* Whether e or a factor of e is an exponential. Passes prevent overflow only of factors. So -e becomes e * -1, and e
+   / x becomes e * (1 / x). */
 static bool exponential(const struct expr *e)
 {
     return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
@@ -347,8 +341,7 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
     return finish(x, at, make(x, op, a.e, b.e), real);
 }
 
-/* Returns a == b, or a != b if `equal` is false. A comparison of a truth value with 0 or 1 becomes the truth value or
-   its negation. */
+/* Returns a == b, or a != b. A comparison of a truth value with 0 or 1 is simplified. */
 static const struct expr *equality(const struct lowering *x, const struct expr *a, const struct expr *b, bool equal)
 {
     if (a->op == EXPR_INT)
@@ -425,12 +418,12 @@ static struct typed lower_power(const struct lowering *x, CXCursor at, const str
         const struct expr *made = make(x, EXPR_POW, as_real(x, base), as_real(x, exponent));
         return finish_exponential(x, at, made, made);
     }
-    /* an integer power becomes a product: the linear form finds features of products, not of pow */
+    /* integer powers become products, whose features the linear form finds */
     const struct expr *power = expr_power(x->m, as_real(x, base), (int64_t)fabs(n));
     return finish(x, at, n < 0 ? make(x, EXPR_DIV, expr_real(x->m, 1), power) : power, true);
 }
 
-/* The smallest or largest of two arguments. It is an integer, exact for every position, if both are integers. */
+/* The smaller or larger argument, an exact integer if both are integers. */
 static struct typed extreme(const struct lowering *x, enum expr_op op, struct typed a, struct typed b)
 {
     return (struct typed){make(x, op, a.e, b.e), a.real || b.real};
@@ -456,7 +449,7 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     const struct expr *a = arg[0].e, *b = arg[1].e;
     if (op == EXPR_POW) return lower_power(x, cursor, a, b);
     if (op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
-    /* fabs, fmin and fmax of integers are integers, exact for every position */
+    /* fabs, fmin and fmax of integers are exact integers */
     bool integer = (op == EXPR_ABS || op == EXPR_MIN || op == EXPR_MAX) && !arg[0].real && !arg[1].real;
     const struct expr *made = make(x, op, a, b);
     return op == EXPR_EXP || op == EXPR_EXPM1 ? finish_exponential(x, cursor, made, made)
@@ -496,7 +489,7 @@ static struct typed lower_element(const struct lowering *x, CXCursor at, struct 
     return (struct typed){e.array->type == ARRAY_BOOL ? make(x, EXPR_LT, zero, id) : id, false};
 }
 
-/* Reads array[first][second]…; clang nests these from the last subscript inwards. tokens.c has checked their number. */
+/* Reads array[first][second]…. clang nests these from the last subscript inwards. */
 static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
 {
     CXCursor base = cursor, sub[MAX_RANK];
@@ -577,8 +570,7 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
 
 /* ---- clang on the file ---- */
 
-/* Reports a syntax error. Messages of clang that mention code which the user did not write are replaced by other
-   messages. */
+/* Reports a syntax error. Messages about code that the user did not write are replaced. */
 static void report_syntax(const struct lowering *x, size_t at, const char *message)
 {
     static const struct {
@@ -598,7 +590,7 @@ static void report_syntax(const struct lowering *x, size_t at, const char *messa
     expression_error(x->r, at, "%s", message);
 }
 
-/* Reports only clang's first error, because later errors may follow from it. Returns false if there is an error. */
+/* Reports only clang's first error, because others may follow from it. Returns false after an error. */
 static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
 {
     bool good = true;
@@ -617,8 +609,8 @@ static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
     return good;
 }
 
-/* Finds the value that the last function of the file returns. Returns false unless the file has `declarations`
-   declarations and then one function with one statement, which returns a value. */
+/* Finds the value that the last function returns. Returns false unless the file has `declarations` declarations and
+   one function with one return statement. */
 static bool find_value(const struct expression_reader *r, CXTranslationUnit unit, int declarations, CXCursor *value)
 {
     int names = 0;

@@ -1,5 +1,4 @@
-/* Reads and prints expressions that users write in C, such as custom weights and masks. names.def lists the names that
-   an expression may use. */
+/* Reads and prints users' expressions in C, such as custom weights and masks. names.def lists their names. */
 #ifndef ATTNC_EXPRESSION_H
 #define ATTNC_EXPRESSION_H
 
@@ -25,8 +24,7 @@ struct user_arrays {
 };
 const char *array_extent_name(enum array_extent extent); /* "Nk"; "" for EXTENT_NUMBER */
 
-/* An element of an array that an expression reads. The subscripts are integer expressions of names. `offset` and `at`
-   are the place in the text where the expression first reads it. */
+/* An element of an array in an expression. `offset` and `at`: where it occurs first. */
 struct element {
     const struct user_array *array;
     const struct expr *sub[MAX_RANK];
@@ -34,14 +32,14 @@ struct element {
     struct position at;
 };
 
-/* Where an expression is used. This decides which names it may use. */
+/* The use of an expression, which decides its names. */
 enum expression_place {
-    EXPRESSION_PAIR = 1,      /* a weight or a logit of a query and a key */
+    EXPRESSION_PAIR = 1,      /* a weight or logit */
     EXPRESSION_MASK = 2,      /* a condition on a query and a key */
     EXPRESSION_ANGLE = 4,     /* the angle of a rotation */
-    EXPRESSION_QUERY = 8,     /* a logit of a query that has no key */
+    EXPRESSION_QUERY = 8,     /* a logit without a key */
     EXPRESSION_POSITION = 16, /* a number for each position */
-    EXPRESSION_DECAY = 32,    /* the logarithm of a decay from one position to the next */
+    EXPRESSION_DECAY = 32,    /* the logarithm of a decay */
 };
 
 enum expression_name {
@@ -53,18 +51,19 @@ enum expression_name {
 struct expression {
     const char *text;
     struct position at;
-    /* In a separate module: operand 0 is s, INDEX k is the name k. Operand k + 1 is element[k] of an array of reals.
-       The EXPR_ID of row k is element[k] of an array of integers or of truth values. */
+    /* In a separate module. Operand 0 is s, INDEX k is the name k.
+       - real arrays: operand k + 1 is element[k]
+       - arrays of integers or truth values: the EXPR_ID of row k is element[k] */
     const struct expr *value;
     int elements;
     struct element *element;
-    int exponentials; /* the number of exponentials (exp, expm1, pow), and their places in the text */
+    int exponentials; /* exponentials (exp, expm1, pow) and their places */
     struct exponential {
         const struct expr *e; /* EXP, EXPM1, POW */
-        size_t offset;        /* the place of the exponential: an offset into the text, in bytes */
+        size_t offset;        /* an offset into the text, in bytes */
         struct position at;
     } *exponential;
-    bool uses[EXPRESSION_NAMES]; /* the names in it, and where in the text each is used first */
+    bool uses[EXPRESSION_NAMES]; /* the names in it, and where each occurs first */
     struct name_use {
         size_t offset;
         struct position at;
@@ -72,29 +71,27 @@ struct expression {
 };
 
 enum expression_says { EXPRESSION_ERROR, EXPRESSION_WARNING, EXPRESSION_NOTE };
-/* The function that gets each error, note and warning, with its offset into the text. A note explains the error before
-   it. An expression with warnings is still used. */
+/* Gets each error, note and warning, with its offset into the text. A note explains the error before it. */
 typedef void expression_report(void *user, size_t offset, enum expression_says says, const char *message);
-/* Reads an expression. A mask may name elements of `arrays` that are integers or truth values; weights, logits and
-   decays may name any. Returns NULL after reporting an error. */
+/* Reads an expression. A mask may name elements of arrays of integers or truth values, others may name any. Returns
+   NULL after an error. */
 struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user);
-/* Whether users may not give an array this name, because expressions use it for something else. */
+/* Whether expressions use this name for something else, so that arrays may not. */
 bool expression_reserves(const char *name);
 /* Whether expression_read has failed because libclang is missing. */
 bool expression_library_missing(void);
-/* The name of an expression as users write it; what it means, for documents; whether it may be used at a place; whether
-   it has a value when a sequence is decoded. (names.c) */
+/* The name of an expression; its meaning, for documents; whether a place allows it; whether it has a value in
+   decoding. (names.c) */
 const char *expression_name(enum expression_name name);
 const char *expression_name_says(enum expression_name name);
 bool expression_name_allowed(enum expression_name name, enum expression_place place);
 bool expression_name_decodes(enum expression_name name);
-/* Append the names that an expression may use, and the functions that it may call, with `between` between two of them.
-   (names.c) */
+/* Append the names that an expression may use, or the functions, separated by `between`. (names.c) */
 void expression_list_names(enum expression_place place, struct text *out, const char *between);
 void expression_list_functions(struct text *out, const char *between);
-/* Appends e as C to *out (print.c). If `of` is not NULL, e is a part of this user's expression, and the names are those
-   that users write. Otherwise the names are the names of m's axes and sizes. */
+/* Appends e as C (print.c). If `of` is not NULL, e is a part of this user's expression and has its names. Otherwise
+   it has the names of m. */
 void expression_print(const struct expr *e, const struct expression *of, const struct module *m, struct text *out);
 
 #endif

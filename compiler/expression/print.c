@@ -1,4 +1,4 @@
-/* Prints expressions as C. Users see their own expression as the compiler understood it, and expressions of a graph. */
+/* Prints expressions as C: users' own, and those of a graph. */
 #include "expression.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void print_size(const struct module *m, int axis, struct text *out)
         text_add(out, "%s", size_name(a->source));
 }
 
-/* Where the names in an expression come from; see expression_print. */
+/* Where names come from (expression_print). */
 struct names {
     const struct expression *of;
     const struct module *m;
@@ -45,7 +45,7 @@ static void print_element(const struct element *e, const struct names *n, struct
     }
 }
 
-/* Removes a conversion to double: returns x if e is x * 1.0. In C, arguments of functions are converted implicitly. */
+/* Returns x if e is x * 1.0, because C converts arguments. */
 static const struct expr *unconverted(const struct expr *e)
 {
     return e->op == EXPR_MUL && e->arg[0]->type != TYPE_REAL && expr_is_real(e->arg[1], 1) ? e->arg[0] : e;

@@ -34,8 +34,7 @@ struct expression_reader {
 /* Returns the array that the spec declares with this name, or NULL. */
 const struct user_array *expression_array(const struct expression_reader *r, const char *name);
 
-/* Functions are numbered: operations that users may call have their own number, and the functions that are composed of
-   operations follow. (names.c) */
+/* Operations that users may call have their own number. Composed functions follow. (names.c) */
 enum composed {
 #define COMPOSED(name, arguments) COMPOSED_##name,
 #include "names.def"
@@ -44,7 +43,7 @@ enum composed {
 enum { EXPRESSION_FUNCTIONS = (int)EXPR_OPS + (int)EXPRESSION_COMPOSED };
 const char *expression_function_name(int function); /* NULL: users may not call this operation */
 int expression_function_arguments(int function);
-/* Return the number of the function or the name with that text, or EXPRESSION_FUNCTIONS, EXPRESSION_NAMES. */
+/* Return the number of the function or name, or EXPRESSION_FUNCTIONS, EXPRESSION_NAMES. */
 int expression_find_function(const char *text);
 enum expression_name expression_find_name(const char *text);
 
@@ -52,11 +51,10 @@ enum expression_name expression_find_name(const char *text);
 void expression_error(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_warning(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_note(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
-/* Reports each token that is not part of the language, and each limit that is exceeded. Returns false after an error.
-   Accepted text contains only names of the language, its parentheses are balanced, and no character can end the
-   expression. */
+/* Reports tokens that are not part of the language, and exceeded limits. Returns false after an error. Accepted text
+   has balanced parentheses, and no character that ends the expression. */
 bool expression_check_text(struct expression_reader *r);
-/* Returns the number at an offset of accepted text. Sets *is_integer, and *integer to its value if it is an integer. */
+/* Returns the number at an offset of accepted text. Sets *is_integer, and *integer for an integer. */
 double expression_number(const struct expression_reader *r, size_t offset, bool *is_integer, int64_t *integer);
 
 #endif

@@ -1,5 +1,4 @@
-/* Checks the tokens of a user's expression before libclang reads the expression. So libclang gets only tokens of the
-   language, and its stack cannot overflow, because length and nesting are limited. */
+/* Checks the tokens of an expression before libclang. Limits of length and nesting keep libclang's stack small. */
 #include "reader.h"
 
 #include <errno.h>
@@ -7,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All tokens of C that are punctuation, and some other signs that users may type. Longer tokens come first.
-   - allowed: whether the token is part of the language
-   - note: an explanation for users, or NULL */
+/* All punctuation of C, and other signs that users may type. Longer ones come first.
+   - allowed: part of the language
+   - note: an explanation, or NULL */
 static const struct sign {
     const char *text;
     bool allowed;
@@ -158,7 +157,7 @@ bool expression_reserves(const char *name)
            among(name, keywords) || is_function(name) || *name == '_';
 }
 
-/* Returns the function whose name is most similar to `word`, to suggest it to the user; NULL if no name is similar. */
+/* Returns the function most similar to `word`, or NULL. */
 static const char *near_function(const char *word)
 {
     const char *names[EXPRESSION_FUNCTIONS + 1] = {NULL};
@@ -168,7 +167,7 @@ static const char *near_function(const char *word)
     return nearest_word(word, names);
 }
 
-/* Returns the array whose name is most similar to `word`, to suggest it to the user; NULL if no name is similar. */
+/* Returns the array most similar to `word`, or NULL. */
 static const char *near_array(const struct expression_reader *r, const char *word)
 {
     const char **names = arena_alloc(r->arena, ((size_t)r->arrays->count + 1) * sizeof *names);
@@ -201,7 +200,7 @@ static void note_names(struct expression_reader *r, size_t at)
     text_free(&list);
 }
 
-/* Reports a name that exists, but may not be used here. */
+/* Reports a name that may not be used here. */
 static void report_misplaced(struct expression_reader *r, size_t at, const char *word)
 {
     if (strcmp(word, "s") == 0 && r->place == EXPRESSION_MASK)
@@ -275,7 +274,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
 
 /* ---- numbers ---- */
 
-/* Returns the length of the preprocessing number at s: all characters that C's preprocessor takes as one number. */
+/* Returns the length of the preprocessing number at s, as in C. */
 static size_t number_length(const char *s)
 {
     size_t n = 1;
@@ -356,16 +355,16 @@ struct walk {
     struct expression_reader *r;
     size_t at;
     bool operand;      /* the previous token ends an operand */
-    bool cast;         /* the previous token is the `int` of a cast */
-    bool function;     /* the previous token is the name of a function */
-    int depth, prefix; /* the number of open parentheses; the number of consecutive prefix operators */
+    bool cast;         /* after the `int` of a cast */
+    bool function;     /* after the name of a function */
+    int depth, prefix; /* open parentheses; consecutive prefix operators */
     int choices;       /* the number of `?` in the expression */
     int casts;         /* the number of casts in the expression */
     struct subscripted {
         const struct user_array *array; /* NULL: none */
         size_t at;                      /* the offset of its name */
         int subscripts;                 /* the number of subscripts so far */
-    } last;                             /* the array whose name or subscript is the previous token */
+    } last;                             /* the array before this token */
     struct bracket {
         enum { BRACKET_PLAIN, BRACKET_CALL, BRACKET_SUBSCRIPT } kind;
         size_t at;
@@ -373,7 +372,7 @@ struct walk {
     } open[EXPRESSION_MAX_DEPTH];
 };
 
-/* Checks that the array whose last subscript ends before the current token has a subscript for each axis. */
+/* Checks that the array before this token has all its subscripts. */
 static void end_subscripts(struct walk *w)
 {
     const struct user_array *a = w->last.array;
@@ -383,7 +382,7 @@ static void end_subscripts(struct walk *w)
     w->last.array = NULL;
 }
 
-/* Checks '[' and ']'. Returns false if checking should stop. */
+/* Checks '[' and ']'. Returns false to stop. */
 static bool check_subscript(struct walk *w, bool opens)
 {
     struct expression_reader *r = w->r;
@@ -424,7 +423,7 @@ static bool check_subscript(struct walk *w, bool opens)
     return true;
 }
 
-/* Checks a token of punctuation. Returns false if checking should stop. */
+/* Checks punctuation. Returns false to stop. */
 static bool check_sign(struct walk *w, const struct sign *sign)
 {
     struct expression_reader *r = w->r;
@@ -437,7 +436,7 @@ static bool check_sign(struct walk *w, const struct sign *sign)
         expression_error(r, w->at, "'%s' is not part of expressions", s);
         if (sign->note) expression_note(r, w->at, "%s", sign->note);
         w->operand = false;
-        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* the rest of the text is a comment */
+        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* the rest is a comment */
     }
     if (*s == '(') {
         if (w->depth == EXPRESSION_MAX_DEPTH) {
@@ -490,7 +489,7 @@ static const struct sign *find_sign(const char *text)
     return NULL;
 }
 
-/* Whether the word at w->at is the `int` of a cast: it is alone in parentheses, which are not those of a call. */
+/* Whether the word at w->at is the `int` of a cast, alone in parentheses. */
 static bool is_cast(const struct walk *w, size_t length)
 {
     const char *s = w->r->text;
@@ -503,7 +502,7 @@ static bool is_cast(const struct walk *w, size_t length)
     return before > 0 && s[before - 1] == '(' && s[after] == ')';
 }
 
-/* Checks the token at w->at. Returns false if checking should stop. */
+/* Checks the token at w->at. Returns false to stop. */
 static bool check_token(struct walk *w)
 {
     struct expression_reader *r = w->r;

@@ -30,7 +30,7 @@ static const char *const taken[] = {"q",
                                     "log_decay_chunk_low",
                                     NULL};
 
-/* Names that the C of a kernel uses for its own variables, functions and macros. */
+/* Names in the C of a kernel. */
 static const char *const of_kernels[] = {"APART",
                                          "FLT_MAX",
                                          "INFINITY",
@@ -104,14 +104,13 @@ static bool among(const char *name, const char *const *names)
     return false;
 }
 
-/* Whether the name is that of an end of a range of an axis, such as i0. */
+/* Whether the name is a bound of an axis's range, such as i0. */
 static bool is_end(const char *name)
 {
     return strlen(name) == 2 && strchr("bgmijder", name[0]) && (name[1] == '0' || name[1] == '1');
 }
 
-/* Reports a name that an array cannot have. Returns true if expressions may still use the name. They then get no
-   second error about the name. */
+/* Reports a name that an array cannot have. Returns true if expressions may still use it, without a second error. */
 static bool check_name(struct spec_reader *r, struct yaml *key)
 {
     const char *const name = key->text;

@@ -1,4 +1,4 @@
-/* Messages of the spec reader about nodes of the YAML tree. At most one error is reported about a node. */
+/* Messages about nodes of the YAML tree, at most one error per node. */
 #include "reader.h"
 #include "spec.h"
 

@@ -1,4 +1,4 @@
-/* The specs that come with attnc, by name. An operand of the command line is a file or one of these names. */
+/* The specs that come with attnc, by name. */
 #include "spec.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The option --set path.to.key=value: it replaces one value of the YAML tree before the spec is checked. A part of the
-   path is the key of a map, the word of a choice, or the number of a list's item. */
+/* The option --set path.to.key=value replaces a value of the YAML tree before the checks. A part of the path is a
+   key, the word of a choice, or the number of an item. */
 #include "reader.h"
 #include "spec.h"
 
@@ -17,7 +17,7 @@ static struct yaml *node_new(struct spec_reader *r, enum yaml_kind kind, const c
     return node;
 }
 
-/* Copies a list or map, with room for one more item. The items themselves are not copied. */
+/* Copies a list or map, with room for one more item. */
 static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *node)
 {
     struct yaml *copy = arena_alloc(r->arena, sizeof *copy);
@@ -32,8 +32,8 @@ static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *no
     return copy;
 }
 
-/* Returns the slot (the pointer in a parent) of item `part` of the node in `slot`. Copies the node, because aliases may
-   share it. Makes the node a map if it is not a collection, and adds the item if the map lacks it. */
+/* Returns the slot (the pointer in a parent) of item `part`. Copies the node in `slot`, because aliases may share
+   it. Makes it a map with this item if necessary. */
 static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char *part, const char *origin)
 {
     struct yaml *node = *slot;

@@ -1,16 +1,14 @@
-/* Names of kernels that cannot be names of Python modules: keywords, and names of Python's own modules. NAME.py would
-   be imported in place of a module of that name. */
+/* Names that kernels cannot have, because NAME.py would be a keyword or replace a module of Python. */
 #include "spec.h"
 
 #include <string.h>
 
-/* Keywords of Python. Keywords that C shares are omitted: check.c refuses them for every kernel. */
+/* Keywords of Python, without those of C (check.c). */
 static const char keywords
     [] = "False None True and as assert async await class def del elif except finally from global import in is lambda "
          "nonlocal not or pass raise try with yield ";
 
-/* sys.stdlib_module_names of Python 3.10 to 3.14, without names that begin with `_`; then the libraries that NAME.py
-   can import */
+/* sys.stdlib_module_names of Python 3.10 to 3.14, without a leading `_`, and libraries that NAME.py imports */
 static const char modules[] =
     "abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb "
     "binascii binhex bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections "

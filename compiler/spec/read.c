@@ -1,5 +1,4 @@
-/* Reads a YAML tree into a struct spec. A row of spec.def describes each key: the values that it takes, and the member
-   that stores the value. Conditions on several keys are in check.c. */
+/* Reads a YAML tree into a struct spec, by the rows of spec.def. check.c has conditions on several keys. */
 #include "reader.h"
 #include "spec.h"
 #include "../expression/expression.h"
@@ -56,7 +55,7 @@ static bool read_seed(const struct yaml *node, uint64_t *seed)
         *seed = (uint64_t)node->integer;
         return true;
     }
-    /* integers from 2^63 on are YAML_REAL, so the seed is read again from the text */
+    /* integers from 2^63 on are YAML_REAL, so read the text */
     if (node->kind != YAML_REAL || node->text[strspn(node->text, "0123456789")] != 0) return false;
     errno = 0;
     const unsigned long long value = strtoull(node->text, NULL, 10);
@@ -243,7 +242,7 @@ static bool needs_options(enum group group)
     return false;
 }
 
-/* Reports that a word lacks options that it needs. */
+/* Reports that a word lacks options. */
 static void report_bare(struct spec_reader *r, const struct option_row *option, struct yaml *word)
 {
     struct text keys = {0}, example = {0};
@@ -261,8 +260,8 @@ static void report_bare(struct spec_reader *r, const struct option_row *option, 
 
 static void read_value(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into);
 
-/* Reads a choice: `word` or {word: options}. Stores the options in `into`. Returns the row of the word, or NULL after
-   reporting an error. */
+/* Reads a choice: `word` or {word: options}. Stores the options in `into`. Returns the row of the word, or NULL
+   after an error. */
 static const struct option_row *read_choice(struct spec_reader *r, const struct key_row *row, struct yaml *node,
                                             void *into)
 {
@@ -407,7 +406,7 @@ static void read_emit(struct spec_reader *r, const struct key_row *row, struct y
 
 static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into);
 
-/* Reads {backward: {knob: value}}, a map of the knobs of the gradients inside the map of knobs. */
+/* Reads {backward: {knob: value}}, the knobs of the gradients. */
 static void read_backward(struct spec_reader *r, struct yaml *key, struct yaml *value, struct schedule *into)
 {
     struct schedule *backward = arena_alloc(r->arena, sizeof *backward);
@@ -421,7 +420,7 @@ static void read_backward(struct spec_reader *r, struct yaml *key, struct yaml *
     into->backward = backward;
 }
 
-/* Reads the knobs of one map; only entries of a list may have `from`. */
+/* Reads a map of knobs. Only entries of a list may have `from`. */
 static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into)
 {
     into->knob = arena_alloc(r->arena, (size_t)map->count * sizeof *into->knob);
@@ -448,8 +447,7 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
     }
 }
 
-/* Reads `from` of the n-th entry of a schedule: the number of keys from which the entry is used. `before`: the node of
-   the previous `from`, or NULL. Returns the node to pass as `before` for the next entry. */
+/* Reads `from` of an entry of a schedule. `before`: the previous `from`, or NULL. Returns the node to pass next. */
 static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, struct yaml *entry, int n,
                               struct yaml *before, int64_t *from)
 {
@@ -609,7 +607,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     }
 }
 
-/* Returns whether an unknown key of the map is probably this key misspelt. The key is then not reported as missing. */
+/* Whether an unknown key of the map is probably this one misspelt. Then it is not reported as missing. */
 static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const struct key_row *row)
 {
     const char *const *words = spec_key_words(r->arena, row->group);
@@ -644,7 +642,7 @@ void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, 
         if (row->group != group || yaml_get(map, row->key)) continue;
         if (!row->otherwise) {
             if ((map && map->partial) || is_misspelt(r, map, row)) continue;
-            /* allows another error about the owner, because each missing key is a separate error */
+            /* each missing key is a separate error */
             owner->wrong = false;
             if (group == GROUP_SPEC)
                 spec_error(r, owner, "the spec has no '%s'", row->key);

@@ -1,4 +1,4 @@
-/* The rows of spec.def as tables, and the text that says which values a row takes. */
+/* The rows of spec.def as tables, and the values of a row as text. */
 #include "reader.h"
 #include "spec.h"
 

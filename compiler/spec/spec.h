@@ -1,5 +1,4 @@
-/* Specs: the YAML tree with positions, struct spec (a spec after all checks), the rows of spec.def, and the library:
-   the specs that come with attnc. */
+/* Specs: the YAML tree, struct spec (a checked spec), the rows of spec.def, and the specs that come with attnc. */
 #ifndef ATTNC_SPEC_H
 #define ATTNC_SPEC_H
 
@@ -13,24 +12,24 @@ struct yaml {
     const char *text;   /* the scalar as written */
     bool quoted;        /* a quoted or block scalar, always a WORD */
     bool flag;          /* BOOL */
-    int64_t integer;    /* INT; an integer that does not fit int64_t is a REAL */
+    int64_t integer;    /* INT; a larger integer is a REAL */
     double real;        /* INT, REAL */
     int count;          /* LIST, MAP */
     struct yaml **item; /* LIST: elements; MAP: values */
     struct yaml **key;  /* MAP: scalars */
-    const char *origin; /* the text of the --set that the node is from; NULL: the node is from the file */
-    const char *source; /* scalars of a file: the whole text of the file */
+    const char *origin; /* the text of the --set of the node; NULL: the file */
+    const char *source; /* scalars of a file: the whole text */
     size_t source_length;
-    char style;                    /* the style in the file: one of ' " | >, or 0 for plain */
-    struct expression *expression; /* the scalar as an expression, or NULL; aliases share it */
-    bool wrong;                    /* an error about the node has been reported; no second one will be */
+    char style;                    /* the style: ' " | > or 0 */
+    struct expression *expression; /* the scalar as an expression, or NULL */
+    bool wrong;                    /* an error about the node was reported */
     bool partial;                  /* MAP: an entry was refused, so missing keys are not reported */
 };
 enum { YAML_MAX_BYTES = 1 << 20 };
-/* Reads one YAML document; plain scalars have the types of the core schema of YAML 1.2. An alias is the node of its
-   anchor. Reports all errors to d. Returns NULL if errors prevent a tree. */
+/* Reads one YAML document. Plain scalars have the types of the core schema of YAML 1.2. An alias is its anchor's
+   node. Returns NULL if errors prevent a tree. */
 struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d);
-/* Returns the value of a key. NULL: the key is absent, or `map` is NULL or no map. */
+/* Returns the value of a key, or NULL. */
 struct yaml *yaml_get(const struct yaml *map, const char *key);
 
 enum prepare_kind { PREPARE_LAYERNORM, PREPARE_RMSNORM, PREPARE_L2NORM, PREPARE_ROPE, PREPARE_SCALE };
@@ -42,8 +41,8 @@ struct prepare {
     double base;                    /* rope */
     const struct expression *angle; /* rope: the angle; NULL: position * base^(-2t/dims) */
     struct position angle_at;
-    bool halves;         /* rope: elements t and t + dims/2 form a pair; otherwise 2t and 2t + 1 */
-    int64_t first, dims; /* rope: the elements first … first + dims - 1 of a row are rotated; dims 0: all */
+    bool halves;         /* rope: t and t + dims/2 form a pair; otherwise 2t and 2t + 1 */
+    int64_t first, dims; /* rope: elements first … first + dims - 1 are rotated; dims 0: all */
     double by;           /* scale */
 };
 
@@ -82,7 +81,7 @@ struct similarity {
     /* polynomial, polynomial_square, polysketch */
     int64_t degree;
     double alpha, beta;
-    double *coefficients; /* degree + 1 coefficients; NULL: the caller passes them as a parameter */
+    double *coefficients; /* degree + 1 coefficients; NULL: a parameter */
     int64_t sketch;
     bool learned, local_exact;
     /* linear */
@@ -139,7 +138,7 @@ struct knob {
 
 /* An entry of `schedule:`. */
 struct schedule {
-    int64_t from; /* the entry is used from this number of keys on; 0: the first or the only entry */
+    int64_t from; /* the entry is used from this number of keys on */
     struct knob *knob;
     int knobs;
     struct schedule *backward; /* the knobs of the gradients; NULL: none */
@@ -147,7 +146,7 @@ struct schedule {
 enum { MAX_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
-    struct position name_at; /* no position: the name comes from the file or from --set */
+    struct position name_at; /* no position: from the file's name or --set */
     struct prepare *prepare;
     int prepares;
     struct similarity similarity;
@@ -155,15 +154,15 @@ struct spec {
     struct mask *mask;
     enum normalize_kind normalize;
     double sum_plus;
-    double dropout;                /* the probability that a weight is dropped; 0: none is */
-    uint64_t seed;                 /* of the draw for dropout, if the caller gives none */
+    double dropout;                /* the probability that a weight is dropped */
+    uint64_t seed;                 /* of dropout, if the caller gives none */
     const struct expression *sink; /* the logit that has no key */
-    /* The logarithm of the factor by which a weight shrinks from one position to the next; NULL: there is no decay */
+    /* The logarithm of the decay from one position to the next, or NULL. */
     const struct expression *decay;
     const struct expression *rate; /* of delta; NULL: values are not corrected */
-    int64_t linformer;             /* `size` of linformer; 0: the spec has no projection */
+    int64_t linformer;             /* `size` of linformer, or 0 */
     struct position project_at, block_at, algorithm_at, emit_at, delta_at;
-    int64_t head_dim, value_dim, max_length; /* max_length 0: no limit on queries and keys */
+    int64_t head_dim, value_dim, max_length; /* max_length 0: no limit */
     bool values_are_keys;                    /* a value is the first value_dim elements of its key, before `prepare` */
     enum dtype dtype;
     enum algorithm_kind algorithm;
@@ -177,49 +176,47 @@ struct spec {
         const struct spec_warning *next;
     } *warning;
 };
-/* Reads and checks a spec. Returns NULL after reporting all errors to d.
-   - file: its name is the default name of the kernel.
-   - override: the KEY=VALUE of each --set, applied before the checks. Errors about them name the --set. */
+/* Reads and checks a spec. Returns NULL after reporting all errors.
+   - file: its name is the default name of the kernel
+   - override: the KEY=VALUE of each --set */
 struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
                        const char *const *override, struct diagnostics *d);
 
-/* The number of elements of a key together with its value. If values are keys, these are the elements of the key. */
+/* The number of elements of a key and its value. If values are keys, those of the key. */
 int64_t spec_pair_elements(const struct spec *spec);
 
-/* Calls visit for each expression of a spec, with the key that it belongs to. (spec.c) */
+/* Calls visit for each expression of a spec, with its key. (spec.c) */
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
 
-/* The kind of the numbers that forward returns for rows (enum attn_statistics of attnrt.h); whether they are logarithms
-   unless rows are not divided. (spec.c) */
+/* The kind of statistics that forward returns (enum attn_statistics of attnrt.h), and whether they are logarithms.
+   (spec.c) */
 enum statistics_kind { STATISTICS_ABSENT, STATISTICS_LOGARITHMS, STATISTICS_DENOMINATORS, STATISTICS_UNDIVIDED };
 enum statistics_kind spec_statistics(const struct spec *spec);
 bool spec_has_logarithms(const struct spec *spec);
 
-/* Reports the warnings of a spec (probable mistakes in expressions); `refuse`: as errors. (error.c) */
+/* Reports a spec's warnings about expressions, or with `refuse` errors. (error.c) */
 void spec_warn(const struct spec *spec, bool refuse, struct diagnostics *d);
 
-/* The specs that come with attnc (embedded at build time), sorted by name; ends with a NULL name. */
+/* The specs that come with attnc, sorted by name. The last one has a NULL name. */
 struct library_spec {
     const char *name, *text;
 };
 extern const struct library_spec library_specs[];
-/* library_find returns the spec with this name, or NULL; library_near the most similar name, or NULL. (library.c) */
+/* library_find returns the spec with this name, library_near the most similar name, or NULL. (library.c) */
 const struct library_spec *library_find(const char *name);
 const char *library_near(const char *name);
-/* Returns `description:` of a spec, or "". Its first line says what the spec computes; later lines name the paper. */
+/* Returns `description:` of a spec, or "". Its first line says what it computes, later ones name the paper. */
 const char *library_description(struct arena *arena, const struct library_spec *spec);
-/* Returns the library spec that an operand of the command line names, or NULL if the operand is a path. An operand is a
-   name if it has neither a slash nor a dot, and no file has that name. */
+/* Returns the library spec that an operand names, or NULL. A name has neither slash nor dot, and is not a file. */
 const struct library_spec *library_operand(const char *operand);
-bool library_name(const char *operand); /* true if the operand has neither a slash nor a dot */
+bool library_name(const char *operand); /* neither a slash nor a dot */
 
 enum { MAX_DRAWN = 16 }; /* the maximum number of `random` and `blocks` masks */
 
 /* Reports an error if NAME.py cannot be a Python module. (python_name.c) */
 void python_check_name(const struct spec *spec, struct diagnostics *d);
-/* Reads the text of a spec from a file or the library into `out`, or reports an error. out->length does not count the 0
-   at the end. */
+/* Reads the text of a spec from a file or the library, or reports an error. out->length does not count the final 0. */
 enum status read_spec_file(const char *path, const struct options *o, struct text *out);
 
 enum group {
@@ -234,7 +231,7 @@ enum choice {
     CHOICES
 };
 
-/* The types of the values of keys. The value of CHOICE and SWITCH is a word; CHOICE stores an enum, SWITCH a bool. */
+/* The types of values of keys. CHOICE stores the word as an enum, SWITCH as a bool. */
 enum row_type {
     ROW_INTEGER,
     ROW_NUMBER,
@@ -304,7 +301,7 @@ extern const struct choice_row choice_rows[];
 extern const struct option_row option_rows[];
 extern const int option_row_count;
 
-/* Appends a phrase that says which values the key of a row takes: "an even integer from 2 to 64". (rows.c) */
+/* Appends the values that a key takes, such as "an even integer from 2 to 64". (rows.c) */
 void spec_row_domain(const struct key_row *row, struct text *out);
 const struct key_row *spec_find_key(enum group group, const char *key);
 

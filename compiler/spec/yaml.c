@@ -1,5 +1,5 @@
-/* Reads a YAML file into a tree of nodes with positions. libyaml parses the file; this file builds the tree from its
-   events, gives plain scalars the types of the core schema of YAML 1.2, and limits depth, anchors and aliases. */
+/* Reads a YAML file into a tree of nodes with positions. libyaml parses; this file builds the tree, types plain
+   scalars as in YAML 1.2, and limits depth, anchors and aliases. */
 #include "reader.h"
 #include "spec.h"
 #include "../support/support.h"
@@ -17,9 +17,9 @@ struct frame {
     struct yaml *node;
     struct yaml *key; /* MAP: the key whose value comes next */
     int capacity;
-    int64_t size; /* the number of nodes in the collection; an alias counts as all nodes of its anchor */
+    int64_t size; /* nodes in the collection; an alias counts fully */
     int height;   /* the number of levels of nodes below the collection */
-    bool dropped; /* the current key of the map was refused, so its value is read and discarded */
+    bool dropped; /* the current key was refused, so its value is discarded */
 };
 
 struct anchor {
@@ -27,7 +27,7 @@ struct anchor {
     struct yaml *node;
     int64_t size;
     int height;
-    bool open; /* the anchor's collection has not ended: an alias to it would make the collection contain itself */
+    bool open; /* the anchor's collection has not ended, so an alias would be a cycle */
 };
 
 struct loader {
@@ -41,7 +41,7 @@ struct loader {
     int anchors;
     int64_t aliased;
     struct yaml *root;
-    bool stop; /* an error makes later events useless: stop reading */
+    bool stop; /* stop reading after an error */
 };
 
 static void report(struct loader *r, struct position at, const char *format, ...) IR_PRINTF(3, 4);
@@ -63,7 +63,7 @@ static void remark(struct loader *r, struct position at, const char *message)
 
 /* ---- bytes ---- */
 
-/* Returns the code point at s and sets its length in bytes; the length is 0 if the bytes are not UTF-8. */
+/* Returns the code point at s and its length in bytes, or 0 if it is not UTF-8. */
 static uint32_t code_point(const unsigned char *s, size_t left, int *length)
 {
     static const struct {
@@ -86,7 +86,7 @@ static uint32_t code_point(const unsigned char *s, size_t left, int *length)
     return 0;
 }
 
-/* Reports the first byte that YAML does not allow. libyaml rejects these bytes too, but without a position. */
+/* Reports the first byte that YAML does not allow. libyaml gives no position. */
 static bool check_bytes(struct loader *r, const char *text, size_t length)
 {
     struct position at = {1, 1};
@@ -223,8 +223,7 @@ static struct yaml *node_new(struct loader *r, const yaml_event_t *event)
     return node;
 }
 
-/* Returns the last word of a core tag of YAML, for example "int" for !!int. Returns "" if there is no tag, and NULL
-   after reporting any other tag. */
+/* Returns the last word of a core tag, such as "int" for !!int; "" without a tag; NULL after reporting another tag. */
 static const char *core_tag(struct loader *r, const yaml_char_t *tag, struct position at)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
@@ -291,7 +290,7 @@ static void read_scalar(struct loader *r, struct yaml *node, const yaml_event_t 
     const char *first = node->text + (*node->text == '-' || *node->text == '+');
     if (node->kind == YAML_INT && first[0] == '0' && first[1] >= '0' && first[1] <= '9' &&
         strspn(first, "0") != strlen(first)) {
-        /* 010 is octal in YAML 1.1 and decimal in YAML 1.2 */
+        /* 010 is octal only in YAML 1.1 */
         report(r, node->at, "a number with a leading zero is ambiguous");
         remark(r, node->at, "write it without the zero, or with 0o before it if it is octal");
         node->wrong = true;
@@ -315,7 +314,7 @@ static void grow(struct loader *r, struct frame *f)
     f->capacity = capacity;
 }
 
-/* Adds a finished node to the innermost open collection: as an item, or as the next key of a map. */
+/* Adds a finished node to the innermost collection, as an item or the next key. */
 static void place(struct loader *r, struct yaml *node, int64_t size, int height)
 {
     if (r->depth == 0) {
@@ -362,7 +361,7 @@ static int compare_entries(const void *pa, const void *pb)
     return order ? order : a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Reports keys that occur twice, and removes all but the first of them from the map. */
+/* Reports and removes repeated keys. */
 static void refuse_duplicates(struct loader *r, struct yaml *map)
 {
     if (map->count < 2) return;

@@ -1,6 +1,5 @@
-/* Finds the position in the file of one byte of a scalar's value: quotes, escapes and folded lines shift the bytes. The
-   scalar's text is decoded again, with the position of each byte. If the result differs from libyaml's value, the
-   position of the whole scalar is used. */
+/* Finds the position in the file of a byte of a scalar's value, which quotes, escapes and folded lines shift. The
+   scalar is decoded again. If the result differs from libyaml's, the scalar's position is used. */
 #include "reader.h"
 #include "spec.h"
 
@@ -15,7 +14,7 @@ struct decoder {
     const char *value;   /* libyaml's value, which decoding must produce */
     size_t length, made; /* bytes of the value; bytes decoded so far */
     size_t wanted;
-    struct position found; /* the position of byte `wanted` of the value, once that byte is decoded */
+    struct position found; /* the position of byte `wanted`, once decoded */
     bool failed;
 };
 
@@ -54,8 +53,7 @@ static void skip_blanks(struct decoder *x)
     while (peek(x) == ' ' || peek(x) == '\t') skip(x);
 }
 
-/* Adds a byte to the decoded value, and compares it with the byte in libyaml's value. `at`: the position of the byte in
-   the file. */
+/* Adds a byte at position `at` to the decoded value. Compares it with libyaml's value. */
 static void put(struct decoder *x, char byte, struct position at)
 {
     if (x->made >= x->length || x->value[x->made] != byte) {
@@ -74,8 +72,8 @@ static void copy(struct decoder *x)
     for (; from < x->s; from++) put(x, *from, at);
 }
 
-/* Decodes blanks and line breaks between words of a plain or quoted scalar. Blanks stay. A single line break becomes a
-   blank. Of several line breaks, the first is dropped and the others stay. */
+/* Decodes blanks and line breaks between words. A single line break becomes a blank. Of several, the first is
+   dropped. */
 static void fold_space(struct decoder *x)
 {
     struct decoder start = *x;
@@ -186,11 +184,11 @@ static void decode_double(struct decoder *x)
     }
 }
 
-/* Decodes the lines of a block scalar. The first `indent` columns of each line are not part of the value. */
+/* Decodes the lines of a block scalar, without the first `indent` columns. */
 static void decode_lines(struct decoder *x, int indent, bool folded, char chomping)
 {
     struct position broken = x->at; /* the position of the last line break */
-    bool pending = false;           /* there is a break that is not in the value yet */
+    bool pending = false;           /* a break that is not in the value yet */
     bool blank_before = false;      /* the line before started with a blank */
     while (more(x) && !x->failed) {
         int breaks = 0;
@@ -237,7 +235,7 @@ static void decode_block(struct decoder *x, char style)
     }
     while (more(x) && !at_break(x)) skip(x);
     skip(x);
-    /* an explicit indentation is relative to the parent node's, which is unknown here; so all indentations are tried */
+    /* an explicit indentation is relative to the unknown parent, so try all */
     struct decoder first = *x;
     int min = 1, max = MAX_INDENT;
     if (!given) {

@@ -1,9 +1,9 @@
-/* Puts the arrays that a spec declares into the graph: a parameter for each array, and references to its elements. */
+/* Puts the arrays of a spec into the graph, as parameters and references to elements. */
 #include "builder.h"
 
 #include <string.h>
 
-/* Returns the axes of the parameter. Axis H of query heads is the two axes of key/value heads and their members. */
+/* Returns the axes of the parameter. Axis H becomes key/value heads and their members. */
 static int axes_of(struct builder *x, const struct user_array *a, int *axes)
 {
     int rank = 0;
@@ -25,7 +25,7 @@ static int axes_of(struct builder *x, const struct user_array *a, int *axes)
     return rank;
 }
 
-/* Whether e is `leaf`, or `leaf` plus a constant, which then is *constant. */
+/* Whether e is `leaf` + *constant. */
 static bool is_shifted(const struct expr *e, const struct expr *leaf, int64_t *constant)
 {
     *constant = 0;
@@ -35,8 +35,7 @@ static bool is_shifted(const struct expr *e, const struct expr *leaf, int64_t *c
     return true;
 }
 
-/* Returns the subscript limited to the indices of the axis. A limit that the subscript cannot exceed is left out: no
-   key comes before key 0, and neither a key nor a query comes after the last key. */
+/* Returns the subscript limited to the axis. Limits that cannot be exceeded are left out. */
 static const struct expr *clamped(struct builder *x, const struct expr *at, int axis)
 {
     const struct axis *const a = &x->m->axis[axis];
@@ -56,14 +55,14 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
     return from_start ? at : build_op2(x, EXPR_MAX, at, build_integer(x, 0));
 }
 
-/* Reports that a subscript of an axis of batches or heads is not the plain name. */
+/* Reports that a subscript of batches or heads is not the plain name. */
 static void refuse(struct builder *x, const struct user_array *a, const char *axis, const char *name)
 {
     diagnostics_error(x->diagnostics, x->at, "'%s': a subscript of an axis %s other than '%s' is not compiled yet",
                       a->name, axis, name);
 }
 
-/* Returns the element of an array of integers or of truth values. Integers are read as rows of the last axis. */
+/* Returns the element of an array of integers or truth values. */
 static const struct expr *integer_element(struct builder *x, const struct user_array *a, const struct ref *r)
 {
     const struct value *const v = &x->g->value[r->of];
@@ -73,7 +72,7 @@ static const struct expr *integer_element(struct builder *x, const struct user_a
     return expr_id(x->m, EXPR_ID, a->name, row, r->rank ? r->sub[r->rank - 1] : row, NULL);
 }
 
-/* Makes the parameter of an array unless there is one. */
+/* Returns the parameter of an array. */
 static int parameter_of(struct builder *x, const struct user_array *a)
 {
     static const enum initial initial[] = {
@@ -86,7 +85,7 @@ static int parameter_of(struct builder *x, const struct user_array *a)
     return v >= 0 ? v : graph_ids(x->g, a->name, rank, axes, a->type == ARRAY_BOOL);
 }
 
-/* Makes a reference to an element. at[k] is subscript k over the graph's axes. */
+/* Makes a reference to an element. at[k]: subscript k over the graph's axes. */
 static struct ref reference(struct builder *x, const struct user_array *a, const struct expr *const *at)
 {
     struct ref r = graph_ref(x->g, parameter_of(x, a), NULL);

@@ -1,4 +1,4 @@
-/* Functions that several files of this folder use to build a graph: expressions, positions, parameters, norms. */
+/* Functions that build a graph: expressions, positions, parameters, norms. */
 #include "builder.h"
 
 #include <float.h>
@@ -85,7 +85,7 @@ const struct expr *build_read(struct builder *x, struct operands *o, struct ref 
     return build_operand(x, k);
 }
 
-/* The last query has the position of the last key, so the position of a query is its index + (n_k - n_q). */
+/* The last query has the position of the last key. */
 const struct expr *build_query_position(struct builder *x)
 {
     if (x->of_keys) return build_index_of(x, x->i);
@@ -184,7 +184,7 @@ int build_axis(struct builder *x, const char *name, int64_t extent)
     return axis >= 0 ? axis : module_axis(x->m, name, SIZE_CONSTANT, extent);
 }
 
-/* Divides the rows of v by sqrt(share * <x, x> + eps). A row of zeros stays zero. */
+/* Divides rows by sqrt(share * <x, x> + eps). A row of zeros stays zero. */
 static int divide_by_size(struct builder *x, int v, const struct expr *share, double eps)
 {
     struct value like = x->g->value[v];

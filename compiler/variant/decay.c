@@ -1,15 +1,14 @@
-/* Multiplies weights by a decay: exp of the sum, over the positions after the key up to the query, of the expression
-   `decay: {log: …}`. The sum is the difference of two prefix sums, one of the query and one of the key. */
+/* Multiplies weights by a decay, exp of the sum of `decay: {log: …}` over the positions after the key up to the
+   query. The sum is a difference of two prefix sums. */
 #include "builder.h"
 
 #include <math.h>
 
-/* The minimum of the logarithm of a decay from one position to the next. A weight that decays by this is 0, and a logit
-   that falls by it is below all others. Without a minimum, a logarithm such as -1e30 would erase the digits of all
-   later prefix sums. */
+/* The minimum of the logarithm. A weight with this decay is 0. A smaller logarithm, such as -1e30, would erase the
+   digits of later prefix sums. */
 static const double MIN_LOG = -1e4;
 
-/* Makes the terms of the prefix sums, over [b g m t], and d if each element of the head has its own decay. */
+/* Makes the terms of the prefix sums, over [b g m t], and d if elements have their own decay. */
 static int build_terms(struct builder *x)
 {
     const int last = x->spec->decay->uses[NAME_d] ? x->d : -1, axes[] = {x->b, x->kv, x->member, x->t, last};
@@ -19,7 +18,7 @@ static int build_terms(struct builder *x)
     return graph_map(x->g, last < 0 ? 4 : 5, axes, operands.count, operands.ref, build_op2(x, EXPR_MAX, log, least));
 }
 
-/* Makes the sums of the terms over the positions up to `position`, for each index of `axis`. */
+/* Makes the sums of the terms up to `position`, for each index of `axis`. */
 static int build_prefix_sums(struct builder *x, int terms, int axis, const struct expr *position)
 {
     struct value like = x->g->value[terms];
@@ -38,14 +37,13 @@ void build_decay_sums(struct builder *x)
     x->decay_of_key = build_prefix_sums(x, terms, x->j, build_index_of(x, x->j));
 }
 
-/* Returns e^difference. A power needs no running maximum in later passes: it is at most 1 for logarithms up to 0. */
+/* Returns e^difference as a power, which passes do not stabilise: it is at most 1. */
 static const struct expr *power(struct builder *x, const struct expr *difference)
 {
     return build_op2(x, EXPR_POW, expr_real(x->m, exp(1)), difference);
 }
 
-/* Returns a reference to the prefix sums up to the position of the query. In a weight of two keys, the query is a key
-   and reads the sums of the keys, as `key` does. */
+/* Returns the prefix sums up to the query. In a weight of two keys, the query is a key. */
 static struct ref sums_of_query(struct builder *x, struct ref key)
 {
     if (!x->of_keys) return graph_ref(x->g, x->decay_of_query, NULL);
@@ -53,8 +51,7 @@ static struct ref sums_of_query(struct builder *x, struct ref key)
     return key;
 }
 
-/* Returns the difference of the prefix sums of query and key. `axis`: the axis of elements that have their own decay;
-   -1: there is none. */
+/* Returns the difference of the prefix sums of query and key. `axis`: of elements with their own decay, or -1. */
 static const struct expr *difference(struct builder *x, int axis, struct operands *operands)
 {
     struct ref key = graph_ref(x->g, x->decay_of_key, NULL);

@@ -1,5 +1,5 @@
-/* Builds the values of the delta rule (Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight
-   Programmers, 2021). Each value is corrected by what the keys before it already give for its key. */
+/* The values of the delta rule (Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight
+   Programmers, 2021). A value is corrected by what earlier keys give for its key. */
 #include "builder.h"
 
 /* Returns the rate of each key, over [b g j]. */

@@ -1,5 +1,5 @@
-/* Builds the graph of the quadratic form of a spec. A weight w(i, j) is a scalar expression of inner products of query
-   i and key j. The mask is the region of the sums over j. The graph is simple; passes make it fast. */
+/* Builds the graph of the quadratic form of a spec. The mask is the region of the sums over keys. The graph is
+   simple; passes make it fast. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
@@ -9,7 +9,7 @@
 
 /* ---- projection (Wang et al., Linformer, 2020, section 4): weighted sums of all keys replace the keys ---- */
 
-/* Returns the weighted sums of the rows v: `linformer` rows along the axis s, by a parameter matrix [s, j]. */
+/* Returns weighted sums of the rows v: `linformer` rows along s, by a matrix [s, j]. */
 static int project(struct builder *x, int v, const char *name, int last)
 {
     int s = build_axis(x, "s", x->spec->linformer), matrix = build_param(x, name, INITIAL_NORMAL, 2, (int[]){s, x->j});
@@ -19,8 +19,8 @@ static int project(struct builder *x, int v, const char *name, int last)
 
 /* ---- dropout (Srivastava et al., 2014; of the weights of attention: Vaswani et al., 2017) ---- */
 
-/* Returns the weights w times 0 or 1 / (1 - dropout), as drawn. If w is a map, the result is its formula with one more
-   factor: passes look for an exponential or a power among the factors of a weight. */
+/* Returns the weights w times 0 or 1 / (1 - dropout). If w is a map, the factor becomes part of its formula, where
+   passes look for powers. */
 static int drop(struct builder *x, int w)
 {
     const struct expr *high = build_mul(x, build_index_of(x, x->b), build_integer(x, INT64_C(1) << 32)),
@@ -36,7 +36,7 @@ static int drop(struct builder *x, int w)
 
 /* ---- the denominator ---- */
 
-/* Returns exp(sink). A large sink does not overflow (pass/stabilise.c), but a constant is evaluated here. */
+/* Returns exp(sink). A constant is evaluated here. */
 static const struct expr *build_sink(struct builder *x, struct operands *operands)
 {
     static const double MAX_CONSTANT_SINK = 700;
@@ -48,9 +48,8 @@ static const struct expr *build_sink(struct builder *x, struct operands *operand
     return build_op1(x, EXPR_EXP, sink);
 }
 
-/* Makes the output `statistics`: the denominator of each row, or its logarithm; 0 or -inf for a row that sees no key.
-   `denominator` is an expression over the operands, of which number 1 is the sum of the weights. A sum of 0 stands for
-   a row that sees no key. Counting the keys would need another linear form. */
+/* Makes the output `statistics`: each row's denominator or its logarithm. `denominator`: an expression over the
+   operands; operand 1 is the sum of weights. A sum of 0 stands for a row that sees no key. */
 static void build_statistics(struct builder *x, const struct operands *operands, const struct expr *denominator)
 {
     const int row[] = {x->b, x->kv, x->member, x->i};
@@ -58,7 +57,7 @@ static void build_statistics(struct builder *x, const struct operands *operands,
     const struct expr *zero = build_real(x, 0), *unseen = logarithms ? expr_real(x->m, -INFINITY) : zero,
                       *e = logarithms ? build_op1(x, EXPR_LOG, denominator) : denominator;
     struct operands own = *operands;
-    own.ref[0] = own.ref[1]; /* instead of the sum of the values, which has one more axis */
+    own.ref[0] = own.ref[1]; /* the sum of the values has one more axis */
     e = build_choose(x, build_op2(x, EXPR_EQ, build_operand(x, 1), zero), unseen, e);
     graph_output(x->g, "statistics", graph_map(x->g, 4, row, own.count, own.ref, e));
 }
@@ -81,7 +80,7 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
     return builder;
 }
 
-/* `prepared`: the keys are prepared already. `drops`: dropout applies. */
+/* `prepared`: the keys are prepared. `drops`: with dropout. */
 static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
                            struct diagnostics *d)
 {
@@ -91,16 +90,16 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
     const int given = k;
-    if (spec->values_are_keys && !prepared) /* a state stores prepared keys and, separately, values */
+    if (spec->values_are_keys && !prepared) /* a state stores prepared keys and separate values */
         x->g->value[v].within = (struct within){"k", x->d};
     if (!prepared)
-        k = build_prepared(x, k, false, x->j); /* a separate statement, because the order of the calls decides the
-                                                  numbers of the values */
+        k = build_prepared(x, k, false, x->j); /* a separate statement, because the order of calls decides the
+                                                  numbers of values */
     q = build_prepared(x, q, true, x->i);
     if (spec->linformer) {
         k = project(x, k, "project.e", x->d);
         v = project(x, v, "project.f", x->e);
-        x->j = module_find_axis(x->m, "s"); /* from here on, the weighted sums are the keys */
+        x->j = module_find_axis(x->m, "s"); /* now the weighted sums are the keys */
     }
     build_decay_sums(x);
     if (spec->rate && diagnostics_errors(d) == errors) v = build_corrected(x, given, k, v);
@@ -127,7 +126,7 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
     case NORMALIZE_SUM_PLUS: denominator = build_add(x, denominator, build_real(x, spec->sum_plus)); break;
     }
-    /* a denominator of exactly 0 gives the result 0, as for a query that sees no key */
+    /* a denominator of 0 gives the result 0 */
     const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
     graph_output(
         x->g, "out",

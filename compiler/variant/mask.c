@@ -1,18 +1,17 @@
-/* Builds masks as conditions on the position i of a query and the position j of a key. */
+/* Builds masks as conditions on the positions i of a query and j of a key. */
 #include "builder.h"
 #include "../spec/spec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the conjunction of two conditions; NULL stands for a condition that always holds. */
+/* Returns a && b; NULL stands for true. */
 static const struct expr *both(struct builder *x, const struct expr *a, const struct expr *b)
 {
     return !a ? b : !b ? a : build_op2(x, EXPR_AND, a, b);
 }
 
-/* Returns the condition that the position is in one of the ranges first[k], …, last[k]. The conditions form a balanced
-   tree, so the expression is not deep. */
+/* Returns the condition that the position is in a range first[k], …, last[k], as a balanced tree. */
 static const struct expr *among(struct builder *x, const struct expr *position, const int64_t *first,
                                 const int64_t *last, int ranges)
 {
@@ -32,7 +31,7 @@ static int compare_positions(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the condition that the query or the key is a global token. Consecutive tokens are merged into ranges. */
+/* Returns the condition that the query or key is a global token. Adjacent tokens are merged. */
 static const struct expr *global(struct builder *x, const struct mask *o, const struct expr *i, const struct expr *j)
 {
     int64_t zero = 0, end = o->count - 1;
@@ -54,7 +53,7 @@ static const struct expr *global(struct builder *x, const struct mask *o, const 
     return build_op2(x, EXPR_OR, among(x, i, first, last, ranges), among(x, j, first, last, ranges));
 }
 
-/* Returns the condition that the key's block is one of the blocks drawn at random for the query's block. */
+/* Returns the condition that the key's block is drawn at random for the query's block. */
 static const struct expr *random_blocks(struct builder *x, const struct mask *o, const struct expr *i,
                                         const struct expr *j)
 {
@@ -67,14 +66,14 @@ static const struct expr *random_blocks(struct builder *x, const struct mask *o,
     return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
 }
 
-/* Makes an integer parameter unless there is one of that name. Returns its value. */
+/* Makes or finds an integer parameter. */
 static int integers(struct builder *x, const char *name, int rank, const int *axes)
 {
     const int v = graph_find(x->g, name);
     return v >= 0 ? v : graph_ids(x->g, name, rank, axes, false);
 }
 
-/* Returns the number of the document at a position, read from the integer parameter `document`. */
+/* Returns the document at a position, from the parameter `document`. */
 static const struct expr *document_of(struct builder *x, const struct expr *position)
 {
     static const char name[] = "document";
@@ -82,7 +81,7 @@ static const struct expr *document_of(struct builder *x, const struct expr *posi
     return expr_id(x->m, EXPR_ID, name, build_index_of(x, x->b), position, NULL);
 }
 
-/* Returns the length of the sequence, read from the integer parameter `lengths`. */
+/* Returns the length of the sequence, from the parameter `lengths`. */
 static const struct expr *length_of(struct builder *x)
 {
     static const char name[] = "lengths";
@@ -90,8 +89,7 @@ static const struct expr *length_of(struct builder *x)
     return expr_id(x->m, EXPR_ID, name, build_integer(x, 0), build_index_of(x, x->b), NULL);
 }
 
-/* Returns the condition that the key's block is in the list of the query's block. The parameter `blocks` has a list for
-   each batch index, head and block of queries. */
+/* Returns the condition that the key's block is listed for the query's block, in the parameter `blocks`. */
 static const struct expr *listed_blocks(struct builder *x, const struct mask *o)
 {
     static const char name[] = "blocks";

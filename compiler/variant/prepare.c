@@ -1,5 +1,4 @@
-/* The steps of a spec's `prepare`, which change queries and keys before their inner products: norms, rotary position
-   embeddings, scales. */
+/* The steps of `prepare`, which change queries and keys: norms, rotary position embeddings, scales. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
@@ -9,11 +8,10 @@
 
 /* ---- each step makes a new value with the same axes as before; the last axis is d ---- */
 
-/* The maximum angle per position, in radians. Sines are accurate for angles up to about 10^6 and useless from 10^15
-   on. */
+/* The maximum angle per position, in radians. Sines are accurate up to about 10^6. */
 static const double MAX_TURN = 1e6;
 
-/* The angle of a rotation: an expression of the position, the pair, the batch entry, and tables as operands. */
+/* The angle of a rotation: an expression, with tables as operands. */
 struct angle {
     const struct expr *e;
     struct ref table[MAX_OPERANDS];
@@ -21,7 +19,7 @@ struct angle {
     bool infinite; /* an element of a table is infinite or NaN */
 };
 
-/* Returns e with each real subexpression that depends on the pair alone as a table, which is computed here. */
+/* Returns e with a table for each real subexpression of the pair alone. */
 static const struct expr *tabulated(struct builder *x, const struct expr *e, int pair, struct angle *angle)
 {
     const int arity = expr_arity(e->op);
@@ -47,7 +45,7 @@ static const struct expr *tabulated(struct builder *x, const struct expr *e, int
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Makes the angle of pair t at a position: the user's expression, or position * base^(-2t/dims). */
+/* Makes the angle of pair t: the user's expression, or position * base^(-2t/dims). */
 static struct angle angle_of(struct builder *x, const struct prepare *step, const struct expr *position, int sequence,
                              int pair)
 {
@@ -73,8 +71,8 @@ static struct angle angle_of(struct builder *x, const struct prepare *step, cons
     return angle;
 }
 
-/* Rotates pair t of each row at position p by an angle a. The pair (x, y) becomes (x cos a - y sin a, y cos a + x sin
-   a). Elements outside first … first + dims - 1 stay. */
+/* Rotates pair t of each row by an angle a: (x, y) becomes (x cos a - y sin a, y cos a + x sin a). Other elements
+   than first … first + dims - 1 stay. */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
     struct value like = x->g->value[v];

@@ -1,10 +1,10 @@
-/* Builds the weight of query i and key j, without the mask, from the spec's `similarity`. */
+/* Builds the weight of query i and key j from `similarity`, without the mask. */
 #include "builder.h"
 #include "../spec/spec.h"
 
 #include <math.h>
 
-/* Returns the slope of head h by the ALiBi paper, for any number of heads H. Let n = 2^floor(log2 H).
+/* Returns the ALiBi slope of head h, for any number H of heads. n = 2^floor(log2 H).
    - h < n: 2^(-8 (h + 1) / n), as for n heads
    - h >= n: 2^(-8 (2 (h - n) + 1) / (2 n)), every second slope of 2 n heads */
 static const struct expr *alibi_slope(struct builder *x)
@@ -70,7 +70,7 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
     return build_mul(x, sum, sum);
 }
 
-/* Makes <v, tanh(q Wq + k Wk)> for each pair of a query and a key. */
+/* Makes <v, tanh(q Wq + k Wk)> for each pair. */
 static int additive(struct builder *x, int q, int k)
 {
     int a = build_axis(x, "a", x->spec->similarity.hidden), pair[6];
